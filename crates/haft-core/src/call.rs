@@ -1,0 +1,49 @@
+//! One request to run a tool.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A request to run a tool by any name it answers to.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The caller's own id for this call; one is made when there is none
+    pub id: Option<String>,
+    pub name: String,
+    pub args: Value,
+    /// May shorten the tool's deadline, never lengthen it
+    pub timeout: Option<Duration>,
+    /// Say what would happen, run nothing
+    pub dry_run: bool,
+}
+
+impl Call {
+    pub fn new(name: impl Into<String>, args: Value) -> Self {
+        Call {
+            id: None,
+            name: name.into(),
+            args,
+            timeout: None,
+            dry_run: false,
+        }
+    }
+
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+}
+
+/// In whose name a call is made. Module constraints bind agents; set-up steps, hooks and
+/// channels run with the owner's identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Identity {
+    #[default]
+    Agent,
+    Setup,
+    Hook,
+    Channel,
+}

@@ -1,0 +1,167 @@
+//! Capabilities say what a tool can do to the world; powers are the handles that let it. A tool
+//! names its power in its type, the power names its capabilities, each capability names the
+//! backend it needs: so a tool can touch nothing that policy and listings do not know of.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// What a tool can do, as nodes report it and skills require it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Capability {
+    #[serde(rename = "filesystem.list")]
+    FilesystemList,
+    #[serde(rename = "filesystem.read")]
+    FilesystemRead,
+    #[serde(rename = "filesystem.write")]
+    FilesystemWrite,
+    #[serde(rename = "filesystem.edit")]
+    FilesystemEdit,
+    #[serde(rename = "text.search")]
+    TextSearch,
+    #[serde(rename = "shell.exec")]
+    ShellExec,
+    #[serde(rename = "storage.results")]
+    StorageResults,
+    #[serde(rename = "attachments.read")]
+    AttachmentsRead,
+    #[serde(rename = "network.request")]
+    NetworkRequest,
+    #[serde(rename = "secrets.read")]
+    SecretsRead,
+}
+
+impl Capability {
+    pub fn id(self) -> &'static str {
+        match self {
+            Capability::FilesystemList => "filesystem.list",
+            Capability::FilesystemRead => "filesystem.read",
+            Capability::FilesystemWrite => "filesystem.write",
+            Capability::FilesystemEdit => "filesystem.edit",
+            Capability::TextSearch => "text.search",
+            Capability::ShellExec => "shell.exec",
+            Capability::StorageResults => "storage.results",
+            Capability::AttachmentsRead => "attachments.read",
+            Capability::NetworkRequest => "network.request",
+            Capability::SecretsRead => "secrets.read",
+        }
+    }
+
+    /// What must be there for this capability to work.
+    pub fn backend(self) -> Backend {
+        match self {
+            Capability::FilesystemList
+            | Capability::FilesystemRead
+            | Capability::FilesystemWrite
+            | Capability::FilesystemEdit
+            | Capability::TextSearch => Backend::FsReach,
+            Capability::ShellExec => Backend::Process,
+            Capability::StorageResults => Backend::Storage,
+            Capability::AttachmentsRead => Backend::Attachments,
+            Capability::NetworkRequest => Backend::Network,
+            Capability::SecretsRead => Backend::Secrets,
+        }
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+/// The kinds of backend a host can offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    Network,
+    Secrets,
+    Storage,
+    FsReach,
+    Process,
+    Attachments,
+}
+
+impl Backend {
+    pub const ALL: [Backend; 6] = [
+        Backend::Network,
+        Backend::Secrets,
+        Backend::Storage,
+        Backend::FsReach,
+        Backend::Process,
+        Backend::Attachments,
+    ];
+
+    pub fn id(self) -> &'static str {
+        match self {
+            Backend::Network => "network",
+            Backend::Secrets => "secrets",
+            Backend::Storage => "storage",
+            Backend::FsReach => "fs_reach",
+            Backend::Process => "process",
+            Backend::Attachments => "attachments",
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+/// A handle that a tool may touch. The host implements it.
+pub trait Power: Send + Sync + 'static {
+    const CAPABILITIES: &'static [Capability];
+}
+
+/// The power of a tool that touches nothing.
+impl Power for () {
+    const CAPABILITIES: &'static [Capability] = &[];
+}
+
+/// The powers one caller has, by type. What is not in here cannot be touched.
+#[derive(Default, Clone)]
+pub struct Powers {
+    by_type: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    backends: Vec<Backend>,
+}
+
+impl Powers {
+    /// No power but the empty one.
+    pub fn none() -> Self {
+        let mut powers = Powers::default();
+        powers.insert(());
+        powers
+    }
+
+    pub fn insert<P: Power>(&mut self, power: P) {
+        for capability in P::CAPABILITIES {
+            if !self.backends.contains(&capability.backend()) {
+                self.backends.push(capability.backend());
+            }
+        }
+        self.by_type.insert(TypeId::of::<P>(), Arc::new(power));
+    }
+
+    pub fn get<P: Power>(&self) -> Option<&P> {
+        self.by_type
+            .get(&TypeId::of::<P>())
+            .and_then(|power| power.downcast_ref())
+    }
+
+    pub fn has(&self, backend: Backend) -> bool {
+        self.backends.contains(&backend)
+    }
+}
+
+impl fmt::Debug for Powers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Powers")
+            .field("backends", &self.backends)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,90 @@
+//! What a tool is handed along with its arguments.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{CancelToken, Event, EventKind, EventSink, Identity, Person, Powers, ResultStore};
+
+/// Who calls, and what they have at hand. One a session; calls share it.
+#[derive(Clone)]
+pub struct Caller {
+    pub session: Arc<str>,
+    pub agent: Option<Arc<str>>,
+    pub provider: Option<Arc<str>>,
+    pub identity: Identity,
+    /// Relative paths start here; absolute, with links resolved
+    pub workspace: Arc<PathBuf>,
+    pub powers: Arc<Powers>,
+    pub attachments: Arc<[Attachment]>,
+    pub events: Arc<dyn EventSink>,
+    /// The way to ask a person, if anyone may be there
+    pub person: Option<Arc<dyn Person>>,
+    /// Where whole results are kept when only a part is shown
+    pub results: Option<Arc<dyn ResultStore>>,
+    pub cancel: CancelToken,
+}
+
+/// Something the user handed over with the turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    pub name: String,
+    pub mime_type: String,
+    pub data: Arc<[u8]>,
+}
+
+/// One call as its tool sees it.
+pub struct ToolContext {
+    pub call_id: Arc<str>,
+    pub tool: Arc<str>,
+    pub caller: Arc<Caller>,
+    /// Characters this call may answer with
+    pub result_budget: usize,
+    pub dry_run: bool,
+    pub cancel: CancelToken,
+    /// Counts signs of life; the idle deadline watches it
+    activity: AtomicU64,
+}
+
+impl ToolContext {
+    pub fn new(
+        call_id: Arc<str>,
+        tool: Arc<str>,
+        caller: Arc<Caller>,
+        result_budget: usize,
+        dry_run: bool,
+    ) -> Self {
+        let cancel = caller.cancel.child();
+        ToolContext {
+            call_id,
+            tool,
+            caller,
+            result_budget,
+            dry_run,
+            cancel,
+            activity: AtomicU64::new(0),
+        }
+    }
+
+    /// Say what is going on: listeners hear it, and the idle deadline starts anew.
+    pub fn progress(&self, text: impl Into<String>) {
+        self.activity.fetch_add(1, Ordering::Relaxed);
+        self.emit(EventKind::Progress { text: text.into() });
+    }
+
+    /// How often the tool has shown a sign of life.
+    pub fn activity(&self) -> u64 {
+        self.activity.load(Ordering::Relaxed)
+    }
+
+    pub fn emit(&self, kind: EventKind) {
+        if self.caller.events.listening() {
+            self.caller.events.emit(Event {
+                call_id: self.call_id.clone(),
+                session: self.caller.session.clone(),
+                tool: self.tool.clone(),
+                kind,
+            });
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What a call would touch. Tools state it from their arguments, with paths already resolved by
+//! the host; policy judges it and the scheduler orders calls by it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Everything one call reads, writes and runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Effects {
+    pub accesses: Vec<Access>,
+    pub commands: Vec<CommandLine>,
+    /// Nobody knows what else it touches: it conflicts with every other call that has effects
+    pub anything: bool,
+}
+
+/// One resource and what is done to it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Access {
+    pub mode: Mode,
+    pub resource: Resource,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    Read,
+    Write,
+}
+
+/// A thing in the world, shown as a URI.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// One file or folder, absolute and with symbolic links resolved
+    File(PathBuf),
+    /// A folder and everything under it
+    Tree(PathBuf),
+    /// Anything else, compared as text
+    Uri(String),
+}
+
+/// A program to be run, before policy has looked at it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum CommandLine {
+    /// A line for a shell, run in this folder
+    Shell { line: String, cwd: PathBuf },
+    /// A program and its arguments, no shell between
+    Argv { argv: Vec<String>, cwd: PathBuf },
+}
+
+impl Effects {
+    pub fn none() -> Self {
+        Effects::default()
+    }
+
+    pub fn anything() -> Self {
+        Effects {
+            anything: true,
+            ..Effects::default()
+        }
+    }
+
+    #[must_use]
+    pub fn reads(mut self, resource: Resource) -> Self {
+        self.accesses.push(Access {
+            mode: Mode::Read,
+            resource,
+        });
+        self
+    }
+
+    #[must_use]
+    pub fn writes(mut self, resource: Resource) -> Self {
+        self.accesses.push(Access {
+            mode: Mode::Write,
+            resource,
+        });
+        self
+    }
+
+    #[must_use]
+    pub fn runs(mut self, command: CommandLine) -> Self {
+        self.commands.push(command);
+        self
+    }
+
+    pub fn is_none(&self) -> bool {
+        self.accesses.is_empty() && self.commands.is_empty() && !self.anything
+    }
+
+    /// Whether the order of the two calls matters.
+    pub fn conflict_with(&self, other: &Effects) -> bool {
+        if self.is_none() || other.is_none() {
+            return false;
+        }
+        if self.anything || other.anything {
+            return true;
+        }
+        self.accesses.iter().any(|mine| {
+            other.accesses.iter().any(|theirs| {
+                (mine.mode == Mode::Write || theirs.mode == Mode::Write)
+                    && mine.resource.overlaps(&theirs.resource)
+            })
+        })
+    }
+}
+
+impl Resource {
+    /// Whether one of the two holds the other, or both are the same.
+    pub fn overlaps(&self, other: &Resource) -> bool {
+        match (self, other) {
+            (Resource::File(a), Resource::File(b)) => a == b,
+            (Resource::Tree(tree), Resource::File(file))
+            | (Resource::File(file), Resource::Tree(tree)) => file.starts_with(tree),
+            (Resource::Tree(a), Resource::Tree(b)) => a.starts_with(b) || b.starts_with(a),
+            (Resource::Uri(a), Resource::Uri(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Resource::File(path) | Resource::Tree(path) => Some(path),
+            Resource::Uri(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Resource::File(path) => write!(f, "file://{}", path.display()),
+            Resource::Tree(path) => write!(f, "file://{}/**", path.display()),
+            Resource::Uri(uri) => f.write_str(uri),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conflicts() {
+        let file = |path: &str| Resource::File(path.into());
+        let tree = |path: &str| Resource::Tree(path.into());
+        let read = |resource| Effects::none().reads(resource);
+        let write = |resource| Effects::none().writes(resource);
+        let check = |a: Effects, b: Effects, expected: bool| {
+            assert_eq!(a.conflict_with(&b), expected, "{a:?} {b:?}");
+            assert_eq!(b.conflict_with(&a), expected, "{b:?} {a:?}");
+        };
+        check(read(file("/w/a")), read(file("/w/a")), false);
+        check(read(file("/w/a")), write(file("/w/a")), true);
+        check(write(file("/w/a")), write(file("/w/b")), false);
+        check(write(tree("/w")), read(file("/w/a/b")), true);
+        check(write(tree("/w")), read(file("/wide")), false);
+        check(write(tree("/w/a")), write(tree("/w")), true);
+        check(Effects::anything(), read(file("/w/a")), true);
+        check(Effects::anything(), Effects::none(), false);
+        check(
+            write(Resource::Uri("x:1".into())),
+            write(Resource::Uri("x:1".into())),
+            true,
+        );
+    }
+}

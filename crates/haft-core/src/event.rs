@@ -1,0 +1,65 @@
+//! What listeners are told while calls run.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::ErrorCode;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Event {
+    pub call_id: Arc<str>,
+    pub session: Arc<str>,
+    /// Canonical name, or what the caller wrote while it is not resolved
+    pub tool: Arc<str>,
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventKind {
+    Begin {
+        dry_run: bool,
+    },
+    /// A person is being asked; the id names the question
+    Asked {
+        question: String,
+        reason: String,
+    },
+    Answered {
+        question: String,
+        allowed: bool,
+    },
+    /// Output or a status line while the tool runs; secrets are masked before anyone sees it
+    Progress {
+        text: String,
+    },
+    End {
+        ok: bool,
+        code: Option<ErrorCode>,
+        duration_us: u64,
+        chars: usize,
+    },
+}
+
+pub trait EventSink: Send + Sync {
+    fn emit(&self, event: Event);
+
+    /// False when nobody would hear it, so that events need not be made.
+    fn listening(&self) -> bool {
+        true
+    }
+}
+
+/// Nobody listens.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoEvents;
+
+impl EventSink for NoEvents {
+    fn emit(&self, _event: Event) {}
+
+    fn listening(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,40 @@
+//! The contract between a model, its tools and everything around them: what a tool is, what a
+//! call and its outcome look like, what a call touches, who may be asked, what is told to
+//! listeners. Nothing here does I/O or knows an async runtime.
+
+mod ask;
+mod call;
+mod cancel;
+mod capability;
+mod context;
+mod effects;
+mod error;
+mod event;
+mod name;
+mod outcome;
+mod reduce;
+mod results;
+mod schema;
+mod spec;
+mod tool;
+
+pub use ask::{Answer, Person, Question};
+pub use call::{Call, Identity};
+pub use cancel::{CancelToken, Cancelled};
+pub use capability::{Backend, Capability, Power, Powers};
+pub use context::{Attachment, Caller, ToolContext};
+pub use effects::{Access, CommandLine, Effects, Mode, Resource};
+pub use error::{ErrorCode, ToolError};
+pub use event::{Event, EventKind, EventSink, NoEvents};
+pub use name::{api_name, canonical_module, module_aliases, module_of};
+pub use outcome::{Block, ErrorBody, Meta, Outcome, Output};
+pub use reduce::{ReduceContext, Reducer};
+pub use results::{KeptResult, ResultStore};
+pub use schema::{parameter_aliases, tool_schema};
+pub use spec::{
+    ConstraintKind, ConstraintSpec, Example, Module, Pack, Repeat, Risk, Source, ToolSpec,
+};
+pub use tool::{DynTool, Prepared, Tool, ToolResult, typed};
+
+/// A boxed future, as erased traits return it.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

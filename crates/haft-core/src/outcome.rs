@@ -1,0 +1,138 @@
+//! The answer to a call. A failed tool is an answer too.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{ErrorCode, ToolError};
+
+/// A piece of content, in the shape MCP gives it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    Text {
+        text: String,
+    },
+    Image {
+        /// Base64
+        data: String,
+        #[serde(rename = "mimeType")]
+        mime_type: String,
+    },
+}
+
+impl Block {
+    pub fn text(text: impl Into<String>) -> Self {
+        Block::Text { text: text.into() }
+    }
+}
+
+/// What a tool gives back. `error` is set when it did its work and the work failed, as a command
+/// with a bad exit code: content and structured then tell what happened.
+#[derive(Debug, Default)]
+pub struct Output {
+    pub content: Vec<Block>,
+    pub structured: Option<Value>,
+    pub error: Option<ToolError>,
+    /// The whole result, if the tool kept it itself because it was too large to hold
+    pub handle: Option<String>,
+    /// Characters of the whole result, where `handle` holds more than `content`
+    pub total_chars: Option<usize>,
+}
+
+impl Output {
+    pub fn text(text: impl Into<String>) -> Self {
+        Output {
+            content: vec![Block::text(text)],
+            ..Output::default()
+        }
+    }
+
+    pub fn structured(value: Value) -> Self {
+        Output {
+            structured: Some(value),
+            ..Output::default()
+        }
+    }
+
+    #[must_use]
+    pub fn and_text(mut self, text: impl Into<String>) -> Self {
+        self.content.push(Block::text(text));
+        self
+    }
+
+    #[must_use]
+    pub fn and_structured(mut self, value: Value) -> Self {
+        self.structured = Some(value);
+        self
+    }
+
+    #[must_use]
+    pub fn but_failed(mut self, error: ToolError) -> Self {
+        self.error = Some(error);
+        self
+    }
+}
+
+/// The answer that leaves the pipeline.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    pub ok: bool,
+    pub tool: String,
+    pub call_id: String,
+    pub content: Vec<Block>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorBody>,
+    pub meta: Meta,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ErrorBody {
+    pub code: ErrorCode,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// What is known about the call besides its answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Meta {
+    pub duration_ms: f64,
+    /// Characters of the whole result, before anything was cut
+    pub total_chars: usize,
+    pub truncated: bool,
+    pub reduced: bool,
+    /// Where the whole result can be read
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handle: Option<String>,
+    /// In a dry run: what policy would say
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub would: Option<String>,
+    /// How many secrets were masked
+    #[serde(skip_serializing_if = "is_zero")]
+    pub masked: usize,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+impl Outcome {
+    /// The text blocks, one after the other.
+    pub fn text(&self) -> String {
+        let texts: Vec<&str> = self
+            .content
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text { text } => Some(text.as_str()),
+                Block::Image { .. } => None,
+            })
+            .collect();
+        texts.join("\n")
+    }
+
+    pub fn code(&self) -> Option<ErrorCode> {
+        self.error.as_ref().map(|error| error.code)
+    }
+}

@@ -1,0 +1,161 @@
+//! The JSON Schema of a tool's arguments, from their Rust type, in the plain form that every
+//! provider takes: no `$ref`, no `null` beside optional fields, no format hints of Rust numbers.
+
+use std::collections::BTreeMap;
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value};
+
+/// Key under which a field lists its other spellings: `#[schemars(extend("x-aliases" = ["old"]))]`.
+const ALIASES: &str = "x-aliases";
+
+/// The schema of `T` as models see it. The type's own description is left to the caller.
+pub fn tool_schema<T: JsonSchema>() -> Value {
+    let generator = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .into_generator();
+    let mut schema = Schema::to_value(generator.into_root_schema_for::<T>());
+    if let Value::Object(object) = &mut schema {
+        object.remove("title");
+        object.entry("type").or_insert_with(|| "object".into());
+        object
+            .entry("properties")
+            .or_insert_with(|| Value::Object(Map::new()));
+    }
+    simplify(&mut schema);
+    schema
+}
+
+/// Take the other spellings of parameters out of a schema: theirs to ours.
+pub fn parameter_aliases(schema: &mut Value) -> BTreeMap<String, String> {
+    let mut aliases = BTreeMap::new();
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return aliases;
+    };
+    for (name, property) in properties {
+        let Some(listed) = property
+            .as_object_mut()
+            .and_then(|p| p.shift_remove(ALIASES))
+        else {
+            continue;
+        };
+        for alias in listed
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
+            aliases.insert(alias.to_owned(), name.clone());
+        }
+    }
+    aliases
+}
+
+fn simplify(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if object
+                .get("format")
+                .and_then(Value::as_str)
+                .is_some_and(is_rust_format)
+            {
+                object.shift_remove("format");
+            }
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|kind| kind != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    object.insert("type".into(), only);
+                }
+            }
+            drop_null_variant(object);
+            if let Some(Value::Array(values)) = object.get_mut("enum") {
+                values.retain(|value| !value.is_null());
+            }
+            if object.get("default") == Some(&Value::Null) {
+                object.shift_remove("default");
+            }
+            object.values_mut().for_each(simplify);
+        }
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        _ => {}
+    }
+}
+
+fn is_rust_format(format: &str) -> bool {
+    matches!(
+        format,
+        "uint" | "uint8" | "uint16" | "uint32" | "uint64" | "int" | "int32" | "int64" | "double"
+    )
+}
+
+/// `Option<Enum>` comes as `anyOf: [Enum, null]`: keep the enum.
+fn drop_null_variant(object: &mut Map<String, Value>) {
+    let Some(Value::Array(variants)) = object.get_mut("anyOf") else {
+        return;
+    };
+    variants.retain(|variant| variant.get("type") != Some(&Value::from("null")));
+    if let [Value::Object(only)] = variants.as_slice() {
+        let only = only.clone();
+        object.shift_remove("anyOf");
+        for (key, value) in only {
+            object.entry(key).or_insert(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[derive(JsonSchema)]
+    #[allow(dead_code)]
+    #[serde(rename_all = "snake_case")]
+    enum Speed {
+        Slow,
+        Fast,
+    }
+
+    /// Text that the tool carries
+    #[derive(JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Args {
+        /// Where to
+        #[schemars(extend("x-aliases" = ["file_path"]))]
+        path: std::path::PathBuf,
+        #[serde(default)]
+        limit: Option<u64>,
+        #[serde(default)]
+        speed: Option<Speed>,
+    }
+
+    #[test]
+    fn schemas_are_plain() {
+        let mut schema = tool_schema::<Args>();
+        let aliases = parameter_aliases(&mut schema);
+        assert_eq!(
+            aliases,
+            BTreeMap::from([("file_path".into(), "path".into())])
+        );
+        assert_eq!(
+            schema,
+            json!({
+                "type": "object",
+                "description": "Text that the tool carries",
+                "properties": {
+                    "path": {"description": "Where to", "type": "string"},
+                    "limit": {"type": "integer", "minimum": 0},
+                    "speed": {"type": "string", "enum": ["slow", "fast"]},
+                },
+                "additionalProperties": false,
+                "required": ["path"],
+            })
+        );
+    }
+}

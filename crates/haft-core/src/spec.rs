@@ -1,0 +1,235 @@
+//! What is known about a tool before it is called.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Capability, DynTool, Reducer, api_name, module_of};
+
+/// Everything about a tool that listings, models, policy and stages need to know.
+#[derive(Debug, Clone, Serialize)]
+pub struct ToolSpec {
+    /// Canonical, dotted: `file.read`
+    pub name: Arc<str>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    pub description: String,
+    pub input_schema: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// The group it belongs to, and its category in discovery
+    pub module: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub toolset: Option<String>,
+    pub tags: Vec<String>,
+    /// Other names it answers to
+    pub aliases: Vec<String>,
+    /// Other spellings of its parameters: theirs to ours
+    pub parameter_aliases: BTreeMap<String, String>,
+    pub examples: Vec<Example>,
+    pub side_effects: Vec<String>,
+    pub repeat: Repeat,
+    pub risk: Risk,
+    pub capabilities: Vec<Capability>,
+    /// Passes toolset allow lists
+    pub always_include: bool,
+    pub eager_input_streaming: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_result_chars: Option<usize>,
+    /// Hard deadline, where the usual one does not fit
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+    /// Longest silence between two signs of life
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<Duration>,
+    pub output_is_untrusted: bool,
+    pub requires_approval: bool,
+    /// It can say what it would do
+    pub has_preview: bool,
+    /// It can tell whether an interrupted call happened
+    pub has_verify: bool,
+    pub source: Source,
+}
+
+impl ToolSpec {
+    /// A spec with nothing known but the name and the schema: unsafe to repeat, medium risk.
+    pub fn new(name: impl Into<Arc<str>>, description: impl Into<String>, schema: Value) -> Self {
+        let name = name.into();
+        ToolSpec {
+            title: String::new(),
+            description: description.into(),
+            input_schema: schema,
+            output_schema: None,
+            module: module_of(&name).to_owned(),
+            name,
+            toolset: None,
+            tags: Vec::new(),
+            aliases: Vec::new(),
+            parameter_aliases: BTreeMap::new(),
+            examples: Vec::new(),
+            side_effects: Vec::new(),
+            repeat: Repeat::Unsafe,
+            risk: Risk::Medium,
+            capabilities: Vec::new(),
+            always_include: false,
+            eager_input_streaming: false,
+            max_result_chars: None,
+            timeout: None,
+            idle_timeout: None,
+            output_is_untrusted: false,
+            requires_approval: false,
+            has_preview: false,
+            has_verify: false,
+            source: Source::Builtin,
+        }
+    }
+
+    /// The name as providers accept it, unless another tool has it already.
+    pub fn api_name(&self) -> String {
+        api_name(&self.name, 0)
+    }
+
+    /// The part of the name after its module.
+    pub fn action(&self) -> &str {
+        self.name
+            .strip_prefix(self.module.as_str())
+            .and_then(|rest| rest.strip_prefix('.'))
+            .unwrap_or(&self.name)
+    }
+
+    #[must_use]
+    pub fn titled(mut self, title: &str) -> Self {
+        self.title = title.to_owned();
+        self
+    }
+
+    #[must_use]
+    pub fn aliases(mut self, aliases: &[&str]) -> Self {
+        self.aliases
+            .extend(aliases.iter().map(|&alias| alias.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn tags(mut self, tags: &[&str]) -> Self {
+        self.tags.extend(tags.iter().map(|&tag| tag.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn side_effects(mut self, effects: &[&str]) -> Self {
+        self.side_effects
+            .extend(effects.iter().map(|&effect| effect.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn example(mut self, title: &str, args: Value, expect: Value) -> Self {
+        self.examples.push(Example {
+            title: title.to_owned(),
+            args,
+            expect,
+        });
+        self
+    }
+
+    #[must_use]
+    pub fn risk(mut self, risk: Risk) -> Self {
+        self.risk = risk;
+        self
+    }
+}
+
+/// A call and what it answers, shown as help and run as a test. Every key of `expect` must be in
+/// the structured result with that value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Example {
+    pub title: String,
+    pub args: Value,
+    pub expect: Value,
+}
+
+/// What happens when a call is made twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repeat {
+    /// Changes nothing
+    Read,
+    /// The second time changes nothing more
+    Idempotent,
+    /// Safe with the same idempotency key
+    Keyed,
+    #[default]
+    Unsafe,
+}
+
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    Low,
+    #[default]
+    Medium,
+    High,
+}
+
+/// Where a tool comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    #[default]
+    Builtin,
+    Plugin(String),
+    Mcp(String),
+    Node(String),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Builtin => f.write_str("builtin"),
+            Source::Plugin(id) => write!(f, "plugin:{id}"),
+            Source::Mcp(server) => write!(f, "mcp:{server}"),
+            Source::Node(node) => write!(f, "node:{node}"),
+        }
+    }
+}
+
+/// A module: what `haft tools` calls a group and discovery a category.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Module {
+    pub name: &'static str,
+    pub summary: &'static str,
+    /// Keys it takes under `tools.modules.X.constraints`, besides `allowed_actions` and
+    /// `blocked_actions`
+    pub constraints: &'static [ConstraintSpec],
+}
+
+/// A constraint key that a module understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ConstraintSpec {
+    pub name: &'static str,
+    pub kind: ConstraintKind,
+    pub description: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConstraintKind {
+    String,
+    StringList,
+    Integer,
+    Boolean,
+}
+
+/// A module with its tools and reducers, ready to register.
+pub struct Pack {
+    pub module: Module,
+    pub tools: Vec<Arc<dyn DynTool>>,
+    pub reducers: Vec<Arc<dyn Reducer>>,
+}
