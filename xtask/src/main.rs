@@ -1,1 +1,50 @@
-fn main() {}
+//! Chores of the project, as `cargo xtask …`.
+
+mod bench;
+mod docs;
+mod finding;
+mod gate;
+mod needs;
+mod source;
+mod tidy;
+mod workspace;
+
+use std::env;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test    everything that must hold: format, clippy, build, tests, doc tests, tidy
+  tidy    the rules of the house
+  docs    write the generated pages under docs/
+  bench   the benchmark: [--rounds N] [--only WORD] [--json FILE]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether the chore found everything as it should be.
+fn run(arguments: &[String]) -> Result<bool> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["test"] => gate::run(),
+        ["tidy"] => Ok(tidy::run()? == 0),
+        ["docs"] => docs::write().map(|()| true),
+        ["bench", ref options @ ..] => bench::run(options),
+        _ => {
+            eprintln!("{USAGE}");
+            Ok(false)
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! What a tool is handed along with its arguments.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,9 +20,17 @@ pub struct Caller {
     pub events: Arc<dyn EventSink>,
     /// The way to ask a person, if anyone may be there
     pub person: Option<Arc<dyn Person>>,
+    /// Says where a path really leads, for policy
+    pub paths: Arc<dyn ResolvePath>,
     /// Where whole results are kept when only a part is shown
     pub results: Option<Arc<dyn ResultStore>>,
     pub cancel: CancelToken,
+}
+
+/// Follows links and `..` the way the machine would.
+pub trait ResolvePath: Send + Sync {
+    /// The absolute path that `path`, as written in `cwd`, leads to; it need not exist.
+    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf;
 }
 
 /// Something the user handed over with the turn.

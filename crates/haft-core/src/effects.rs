@@ -11,6 +11,8 @@ pub struct Effects {
     pub commands: Vec<CommandLine>,
     /// Nobody knows what else it touches: it conflicts with every other call that has effects
     pub anything: bool,
+    /// What else an approval must be bound to: the environment, the executable's identity
+    pub fingerprint: Option<String>,
 }
 
 /// One resource and what is done to it.
@@ -79,6 +81,12 @@ impl Effects {
     #[must_use]
     pub fn runs(mut self, command: CommandLine) -> Self {
         self.commands.push(command);
+        self
+    }
+
+    #[must_use]
+    pub fn bound_to(mut self, fingerprint: String) -> Self {
+        self.fingerprint = Some(fingerprint);
         self
     }
 

@@ -12,6 +12,7 @@ mod error;
 mod event;
 mod name;
 mod outcome;
+mod pack;
 mod reduce;
 mod results;
 mod schema;
@@ -22,18 +23,17 @@ pub use ask::{Answer, Person, Question};
 pub use call::{Call, Identity};
 pub use cancel::{CancelToken, Cancelled};
 pub use capability::{Backend, Capability, Power, Powers};
-pub use context::{Attachment, Caller, ToolContext};
+pub use context::{Attachment, Caller, ResolvePath, ToolContext};
 pub use effects::{Access, CommandLine, Effects, Mode, Resource};
 pub use error::{ErrorCode, ToolError};
 pub use event::{Event, EventKind, EventSink, NoEvents};
 pub use name::{api_name, canonical_module, module_aliases, module_of};
 pub use outcome::{Block, ErrorBody, Meta, Outcome, Output};
+pub use pack::Pack;
 pub use reduce::{ReduceContext, Reducer};
 pub use results::{KeptResult, ResultStore};
 pub use schema::{parameter_aliases, tool_schema};
-pub use spec::{
-    ConstraintKind, ConstraintSpec, Example, Module, Pack, Repeat, Risk, Source, ToolSpec,
-};
+pub use spec::{ConstraintKind, ConstraintSpec, Example, Module, Repeat, Risk, Source, ToolSpec};
 pub use tool::{DynTool, Prepared, Tool, ToolResult, typed};
 
 /// A boxed future, as erased traits return it.

@@ -1,5 +1,7 @@
 //! The answer to a call. A failed tool is an answer too.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -77,8 +79,8 @@ impl Output {
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
     pub ok: bool,
-    pub tool: String,
-    pub call_id: String,
+    pub tool: Arc<str>,
+    pub call_id: Arc<str>,
     pub content: Vec<Block>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Capability, DynTool, Reducer, api_name, module_of};
+use crate::{Capability, api_name, module_of};
 
 /// Everything about a tool that listings, models, policy and stages need to know.
 #[derive(Debug, Clone, Serialize)]
@@ -225,11 +225,4 @@ pub enum ConstraintKind {
     StringList,
     Integer,
     Boolean,
-}
-
-/// A module with its tools and reducers, ready to register.
-pub struct Pack {
-    pub module: Module,
-    pub tools: Vec<Arc<dyn DynTool>>,
-    pub reducers: Vec<Arc<dyn Reducer>>,
 }

@@ -1,1 +1,38 @@
+//! Who may call what, and what needs asking. Pure functions: config in, judgement out. The host
+//! resolves paths, the runtime asks people; nothing here does either.
 
+mod binding;
+mod bound;
+mod call;
+mod command;
+mod config;
+mod constraint;
+mod coverage;
+mod error;
+mod judgement;
+mod layer;
+mod path;
+mod pattern;
+mod policy;
+mod profile;
+mod remember;
+mod rule;
+pub mod shell;
+mod traps;
+mod who;
+
+pub use bound::Bound;
+pub use config::{
+    AgentConfig, Autonomy, Constraints, HooksConfig, ModuleConfig, PolicyConfig, ProfileConfig,
+    ProviderConfig, RulesConfig, ToolPolicy, ToolPolicyChanges, ToolsConfig,
+};
+pub use constraint::check_constraints;
+pub use error::PolicyError;
+pub use judgement::{Decision, HookAction, Judgement, RuleHit, Verdict};
+pub use path::Places;
+pub use policy::{Policy, RuleLine};
+pub use rule::{READING_TOOLS, RUNNING_TOOLS, WRITING_TOOLS};
+pub use who::{Layer, Who};
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,35 @@
+//! The spine: every tool of every source, who sees which, and the one way a call walks.
+//!
+//! [`Registry`] holds tools, a [`Session`] is a caller with a view of them, and
+//! [`Runtime::call`] is the only door: front ends differ in how they come by a [`haft_core::Call`]
+//! and what they do with the [`haft_core::Outcome`], never in what happens between.
 
+mod approvals;
+mod arguments;
+mod definitions;
+mod door;
+mod events;
+mod flight;
+mod ids;
+mod pipeline;
+mod reducers;
+mod registry;
+mod runtime;
+mod scheduler;
+mod secrets;
+mod session;
+mod stages;
+mod view;
+mod visible;
+
+pub use arguments::parse_arguments;
+pub use definitions::{Definition, Definitions, Shape};
+pub use door::Explanation;
+pub use events::EventBus;
+pub use reducers::{ReducerTaken, Reducers, Registered};
+pub use registry::{Entry, Quarantined, RegisterError, Registry, Snapshot};
+pub use runtime::{RememberRule, Runtime, RuntimeConfig};
+pub use secrets::{Masked, mask, mask_value};
+pub use session::Session;
+pub use view::{Filters, Scope, View};
+pub use visible::visible;

@@ -1,1 +1,12 @@
+//! What tests share: tools that behave badly on purpose, and a runtime furnished with them.
+//! Nothing of it is in the released binary.
 
+mod fixtures;
+mod house;
+mod person;
+mod random;
+
+pub use fixtures::{Cells, pack};
+pub use house::{House, HouseBuilder};
+pub use person::Says;
+pub use random::Random;

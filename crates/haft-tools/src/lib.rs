@@ -1,1 +1,14 @@
+//! Built-in tools, one file each, grouped by module. A new tool is one file and one line in its
+//! module's list.
 
+mod file;
+mod result;
+mod shell;
+mod system;
+
+use haft_core::Pack;
+
+/// Every built-in module with its tools.
+pub fn packs() -> Vec<Pack> {
+    vec![file::pack(), result::pack(), shell::pack(), system::pack()]
+}

@@ -1,1 +1,45 @@
-fn main() {}
+//! The handle between a model and its tools. This is the binary: commands, config, and the one
+//! place where everything is wired.
+
+mod cli;
+mod commands;
+mod config;
+mod home;
+mod remembered;
+mod terminal;
+mod trust;
+mod wiring;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
+
+use crate::cli::Cli;
+use crate::terminal::fail;
+
+/// What `haft` exits with.
+mod exit {
+    pub(crate) const FAILED: u8 = 1;
+    pub(crate) const USAGE: u8 = 2;
+    pub(crate) const INTERRUPTED: u8 = 130;
+}
+
+fn main() -> ExitCode {
+    // Started by ourselves to end what is left when we die; it knows no commands.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == wiring::GUARDIAN)
+    {
+        haft_host::guardian_main();
+        return ExitCode::SUCCESS;
+    }
+    CompleteEnv::with_factory(Cli::command).complete();
+    let cli = Cli::parse();
+    let code = match commands::run(cli) {
+        Ok(code) => code,
+        Err(error) => fail::report(&error),
+    };
+    // Threads that wait for a person's answer must not hold us up.
+    std::process::exit(code.into());
+}

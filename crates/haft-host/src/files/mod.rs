@@ -1,0 +1,280 @@
+//! Files, as tools may touch them: beneath the workspace and the extra roots, through directory
+//! handles, never through a name alone. `resolve` says where a path leads, policy judges that,
+//! and each act then opens exactly that place or fails. What needs a question is only reported
+//! here (`is_protected`); who is asked is decided elsewhere.
+
+mod edit;
+mod error;
+mod list;
+mod open;
+mod protected;
+mod read;
+mod seen;
+mod walk;
+mod write;
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use haft_core::{Effects, ResolvePath, Resource, ToolError};
+use rustix::fs::{CWD, Mode, OFlags};
+
+pub use edit::{EditFiles, Snapshot};
+pub use list::{Entry, EntryKind, ListFiles, Listing};
+pub use protected::{holds_secrets, is_protected};
+pub use read::{LineRange, ReadFiles, Reading};
+pub use write::WriteFiles;
+
+use error::{clipped, failure};
+use seen::Seen;
+use walk::{Stopped, Why};
+
+/// The project's own config file, which arrives with a clone and must not be written by tools.
+const PROJECT_CONFIG: &str = "haft.yaml";
+
+/// Longest path and name that Linux takes.
+const PATH_LIMIT: usize = 4095;
+const NAME_LIMIT: usize = 255;
+
+/// Where file tools may go.
+#[derive(Debug, Clone)]
+pub struct FilesConfig {
+    /// Relative paths start here
+    pub workspace: PathBuf,
+    /// Other places a person has opened for file tools
+    pub roots: Vec<PathBuf>,
+    /// haft's own state, closed to every file tool
+    pub home: PathBuf,
+}
+
+/// The workspace and the other roots, held open.
+#[derive(Debug)]
+pub struct Workspace {
+    /// The workspace first
+    roots: Vec<Root>,
+    home: PathBuf,
+    seen: Seen,
+}
+
+#[derive(Debug)]
+struct Root {
+    path: PathBuf,
+    handle: OwnedFd,
+}
+
+/// A place in the workspace: where a path really leads, links followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    root: usize,
+    relative: PathBuf,
+    absolute: PathBuf,
+}
+
+impl Resolved {
+    /// Absolute, without links.
+    pub fn path(&self) -> &Path {
+        &self.absolute
+    }
+
+    /// The same, seen from the root that holds it; empty for the root itself.
+    pub fn relative(&self) -> &Path {
+        &self.relative
+    }
+
+    /// What reading this file touches.
+    pub fn reads(&self) -> Effects {
+        let effects = Effects::none().reads(Resource::File(self.absolute.clone()));
+        match holds_secrets(&self.relative) {
+            Some(_) => effects.reads(self.protected()),
+            None => effects,
+        }
+    }
+
+    /// What writing this file touches.
+    pub fn writes(&self) -> Effects {
+        let effects = Effects::none().writes(Resource::File(self.absolute.clone()));
+        match is_protected(&self.relative) {
+            Some(_) => effects.writes(self.protected()),
+            None => effects,
+        }
+    }
+
+    /// The mark by which policy knows that a question is due.
+    fn protected(&self) -> Resource {
+        Resource::Uri(format!("protected:{}", self.absolute.display()))
+    }
+}
+
+impl Workspace {
+    pub fn open(config: FilesConfig) -> Result<Self, ToolError> {
+        let mut roots = vec![Root::open(&config.workspace)?];
+        for path in &config.roots {
+            roots.push(Root::open(path)?);
+        }
+        let home = std::path::absolute(&config.home)
+            .map_err(|error| failure("use", &config.home, error))?;
+        let home = walk::real_path(Path::new("/"), &home)
+            .map_err(|stopped| failure("use", &stopped.at, std::io::Error::other("bad path")))?;
+        Ok(Workspace {
+            roots,
+            home,
+            seen: Seen::default(),
+        })
+    }
+
+    /// The workspace's own folder, absolute and without links.
+    pub fn path(&self) -> &Path {
+        &self.roots[0].path
+    }
+
+    /// Where a path leads, if that is a place file tools may go. Relative paths start in the
+    /// workspace; `~` is a name like any other.
+    pub fn resolve(&self, path: &str) -> Result<Resolved, ToolError> {
+        check_spelling(path)?;
+        let real = walk::real_path(self.path(), Path::new(path))
+            .map_err(|stopped| self.stopped(path, stopped))?;
+        let resolved = self.locate(&real).ok_or_else(|| leaves(path))?;
+        if self.is_home(&real) {
+            return Err(ToolError::denied(format!(
+                "haft's own files are closed to tools: `{}`",
+                clipped(path)
+            )));
+        }
+        Ok(resolved)
+    }
+
+    /// The same for a file that is to be written.
+    fn resolve_for_writing(&self, path: &str) -> Result<Resolved, ToolError> {
+        let resolved = self.resolve(path)?;
+        if self.is_project_config(resolved.path()) {
+            return Err(ToolError::denied(format!(
+                "haft's own config is never written by a tool: `{}`",
+                clipped(path)
+            ))
+            .hint("ask a person to change it"));
+        }
+        Ok(resolved)
+    }
+
+    /// The innermost root that holds a real path.
+    fn locate(&self, real: &Path) -> Option<Resolved> {
+        let mut found: Option<Resolved> = None;
+        for (root, candidate) in self.roots.iter().enumerate() {
+            let Ok(relative) = real.strip_prefix(&candidate.path) else {
+                continue;
+            };
+            if found
+                .as_ref()
+                .is_none_or(|best| relative.as_os_str().len() < best.relative.as_os_str().len())
+            {
+                found = Some(Resolved {
+                    root,
+                    relative: relative.to_owned(),
+                    absolute: real.to_owned(),
+                });
+            }
+        }
+        found
+    }
+
+    fn is_home(&self, real: &Path) -> bool {
+        real.starts_with(&self.home)
+    }
+
+    /// Whether this is a root's `haft.yaml`, or the file that one is a link to.
+    fn is_project_config(&self, real: &Path) -> bool {
+        self.roots.iter().any(|root| {
+            let same_name = real.parent() == Some(&root.path)
+                && real
+                    .file_name()
+                    .is_some_and(|name| name.eq_ignore_ascii_case(PROJECT_CONFIG));
+            same_name
+                || walk::real_path(&root.path, Path::new(PROJECT_CONFIG))
+                    .is_ok_and(|config| config == real)
+        })
+    }
+
+    fn handle(&self, resolved: &Resolved) -> &OwnedFd {
+        &self.roots[resolved.root].handle
+    }
+
+    /// The answer to a walk that did not get through. Outside, every reason looks the same, so
+    /// that nothing is learned about what is there.
+    fn stopped(&self, path: &str, stopped: Stopped) -> ToolError {
+        if self.locate(&stopped.at).is_none() {
+            return leaves(path);
+        }
+        match stopped.why {
+            Why::Missing => failure("use", &stopped.at, rustix::io::Errno::NOENT),
+            Why::NotDirectory => failure("use", &stopped.at, rustix::io::Errno::NOTDIR),
+            Why::TooManyLinks => ToolError::failed(format!(
+                "too many symbolic links: `{}`",
+                stopped.at.display()
+            )),
+            Why::MagicLink => leaves(path),
+            Why::Swapped => error::moved(&stopped.at),
+            Why::Io(error) => failure("use", &stopped.at, error),
+        }
+    }
+}
+
+/// Says for policy where a path leads, on this machine as it is now.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealPaths;
+
+impl ResolvePath for RealPaths {
+    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
+        walk::likely_path(cwd, Path::new(path))
+    }
+}
+
+impl Root {
+    fn open(path: &Path) -> Result<Self, ToolError> {
+        let unusable = |error: std::io::Error| {
+            ToolError::failed(format!(
+                "cannot use as a root for files: `{}`: {error}",
+                path.display()
+            ))
+            .caused_by(error)
+        };
+        let path = path.canonicalize().map_err(unusable)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(CWD, &path, flags, Mode::empty())
+            .map_err(|error| unusable(error.into()))?;
+        Ok(Root { path, handle })
+    }
+}
+
+fn leaves(path: &str) -> ToolError {
+    ToolError::denied(format!("path leaves the workspace: `{}`", clipped(path))).hint(
+        "use a path under the workspace; a person can open other places with `files.roots` in the config",
+    )
+}
+
+fn check_spelling(path: &str) -> Result<(), ToolError> {
+    if path.is_empty() {
+        return Err(ToolError::input_invalid("path is empty"));
+    }
+    if path.contains('\0') {
+        return Err(ToolError::input_invalid(format!(
+            "path holds a NUL byte: `{}`",
+            clipped(&path.replace('\0', "␀"))
+        )));
+    }
+    if path.len() > PATH_LIMIT {
+        return Err(ToolError::input_invalid(format!(
+            "path is longer than {PATH_LIMIT} bytes: `{}`",
+            clipped(path)
+        )));
+    }
+    match path.split('/').find(|name| name.len() > NAME_LIMIT) {
+        Some(name) => Err(ToolError::input_invalid(format!(
+            "name is longer than {NAME_LIMIT} bytes: `{}`",
+            clipped(name)
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! Names that deserve a question even inside the workspace: files that some program will run or
+//! obey later, and files that hold secrets. Names are compared the way a forgiving file system
+//! would: case, trailing dots and spaces and invisible characters do not matter.
+
+use std::path::{Component, Path};
+
+const RUNS_LATER: &str = "a file that other programs run or obey";
+const KEYS: &str = "a place for keys and passwords";
+const BACKUP: &str = "a backup that may be put back over a file that is run";
+
+/// Folders in which every file is protected.
+const FOLDERS: &[&str] = &[
+    ".git",
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".windsurf",
+    ".continue",
+    ".haft",
+    ".devcontainer",
+    ".husky",
+    ".githooks",
+    ".circleci",
+    ".direnv",
+];
+
+/// Two names in a row, the second one anything below which is protected.
+const PAIRS: &[(&str, &str)] = &[
+    (".github", "workflows"),
+    (".github", "actions"),
+    (".config", "fish"),
+    (".config", "autostart"),
+    (".config", "systemd"),
+    (".config", "git"),
+    (".cargo", "config"),
+    (".cargo", "config.toml"),
+];
+
+/// Files that are read at the start of a shell, an editor, a build or an agent.
+const FILES: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".mkshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".logout",
+    ".inputrc",
+    ".xinitrc",
+    ".xprofile",
+    ".xsession",
+    ".xsessionrc",
+    ".vimrc",
+    ".gvimrc",
+    ".exrc",
+    ".nvimrc",
+    ".emacs",
+    ".tmux.conf",
+    ".screenrc",
+    ".gdbinit",
+    ".lldbinit",
+    ".pythonrc",
+    ".pythonstartup",
+    ".irbrc",
+    ".pryrc",
+    ".curlrc",
+    ".wgetrc",
+    ".gitconfig",
+    ".gitmodules",
+    ".mcp.json",
+    ".envrc",
+    ".gitlab-ci.yml",
+    ".pre-commit-config.yaml",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmfile.cjs",
+    ".bazelrc",
+    ".aider.conf.yml",
+    "haft.yaml",
+    "haft.yml",
+];
+
+/// Folders that hold keys.
+const KEY_FOLDERS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".gcloud",
+    ".password-store",
+];
+
+/// Files that hold keys or passwords.
+const KEY_FILES: &[&str] = &[
+    ".netrc",
+    "_netrc",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".pgpass",
+    ".my.cnf",
+    ".htpasswd",
+    ".vault-token",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_ecdsa_sk",
+    "id_ed25519_sk",
+];
+
+const KEY_ENDINGS: &[&str] = &[
+    ".pem",
+    ".key",
+    ".p12",
+    ".pfx",
+    ".jks",
+    ".keystore",
+    ".ppk",
+    ".kdbx",
+];
+
+/// Endings that mark an `.env` file as a template without values.
+const TEMPLATES: &[&str] = &[".example", ".sample", ".template", ".dist"];
+
+/// Why writing here needs asking, if it does. Takes a path relative to the workspace, so that
+/// the place of the workspace itself does not matter.
+pub fn is_protected(path: &Path) -> Option<&'static str> {
+    let names = plain_names(path);
+    if let Some(reason) = secret_names(&names) {
+        return Some(reason);
+    }
+    let pair = |window: &[String]| {
+        PAIRS
+            .iter()
+            .any(|(first, second)| window[0] == *first && window[1] == *second)
+    };
+    let last = names.last()?;
+    if names
+        .iter()
+        .any(|name| FOLDERS.contains(&name.as_str()) || name == "git~1")
+        || names.windows(2).any(pair)
+        || FILES.contains(&last.as_str())
+    {
+        return Some(RUNS_LATER);
+    }
+    last.ends_with('~').then_some(BACKUP)
+}
+
+/// Why reading this needs asking, if it does.
+pub fn holds_secrets(path: &Path) -> Option<&'static str> {
+    secret_names(&plain_names(path))
+}
+
+fn secret_names(names: &[String]) -> Option<&'static str> {
+    let last = names.last()?;
+    let environment = last == ".env"
+        || (last.starts_with(".env.") && !TEMPLATES.iter().any(|end| last.ends_with(end)));
+    let listed = names
+        .iter()
+        .any(|name| KEY_FOLDERS.contains(&name.as_str()))
+        || KEY_FILES.contains(&last.as_str())
+        || KEY_ENDINGS.iter().any(|end| last.ends_with(end));
+    (environment || listed).then_some(KEYS)
+}
+
+fn plain_names(path: &Path) -> Vec<String> {
+    path.components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(plain(&name.to_string_lossy())),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A name as a forgiving file system compares it.
+fn plain(name: &str) -> String {
+    let visible: String = name
+        .chars()
+        .filter(|&c| !c.is_control() && !is_invisible(c))
+        .flat_map(char::to_lowercase)
+        .collect();
+    let stream_cut = match visible.split_once(':') {
+        Some((before, _)) if !before.is_empty() => before,
+        _ => &visible,
+    };
+    stream_cut.trim_end_matches([' ', '.']).to_owned()
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protected_names_in_every_spelling() {
+        let check = |path: &str, write: bool, read: bool| {
+            let path = Path::new(path);
+            assert_eq!(is_protected(path).is_some(), write, "write {path:?}");
+            assert_eq!(holds_secrets(path).is_some(), read, "read {path:?}");
+        };
+        check("src/main.rs", false, false);
+        check(".gitignore", false, false);
+        check(".github/dependabot.yml", false, false);
+        check("environment.md", false, false);
+        check(".env.example", false, false);
+        check("Makefile", false, false);
+        check(".git/hooks/pre-commit", true, false);
+        check("deep/.GIT /config", true, false);
+        check(".g\u{200c}it/config", true, false);
+        check("GIT~1/config", true, false);
+        check(".git::$INDEX_ALLOCATION/config", true, false);
+        check(".bashrc.", true, false);
+        check(".github/workflows/x.yml", true, false);
+        check("sub/haft.yaml", true, false);
+        check("Makefile~", true, false);
+        check(".env", true, true);
+        check(".env.production", true, true);
+        check("config/server.PEM", true, true);
+        check(".ssh/known_hosts", true, true);
+        check(".npmrc", true, true);
+    }
+}

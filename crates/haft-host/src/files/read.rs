@@ -1,0 +1,365 @@
+//! Reading: a range of lines without holding the rest, images whole, other binary files not at
+//! all. Everything is read from one handle, so what was checked is what is read.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
+
+use super::error::{cancelled, failure};
+use super::open::{OpenFile, open_regular};
+use super::seen::Version;
+use super::{Resolved, Workspace};
+use crate::blocking::blocking;
+
+/// Largest text that is held in memory at once.
+pub(super) const TEXT_LIMIT: u64 = 256 << 20;
+
+/// Largest image, and largest file handed over as base64.
+const BYTES_LIMIT: u64 = 10 << 20;
+
+/// Files up to this size are read where we are; larger ones on a thread that may block.
+const INLINE: u64 = 256 << 10;
+
+/// How much of a file tells its type.
+const HEAD: usize = 8 << 10;
+
+/// The power to read files.
+#[derive(Debug, Clone)]
+pub struct ReadFiles(Arc<Workspace>);
+
+impl Power for ReadFiles {
+    const CAPABILITIES: &'static [Capability] = &[Capability::FilesystemRead];
+}
+
+/// Which lines to read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LineRange {
+    /// Lines to leave out at the start
+    pub offset: u64,
+    /// Lines to read at most
+    pub limit: Option<u64>,
+}
+
+/// What a file turned out to hold.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Lines, each as its 1-based number, a tab and the line
+    Text {
+        numbered: String,
+        lines: u64,
+        /// Lines that came before, which is all of them when none was in the range
+        skipped: u64,
+    },
+    Image {
+        mime_type: &'static str,
+        data: Vec<u8>,
+    },
+}
+
+impl ReadFiles {
+    pub fn new(workspace: Arc<Workspace>) -> Self {
+        ReadFiles(workspace)
+    }
+
+    pub fn resolve(&self, path: &str) -> Result<Resolved, ToolError> {
+        self.0.resolve(path)
+    }
+
+    /// Lines of a text file, or an image whole.
+    pub async fn read(
+        &self,
+        place: &Resolved,
+        range: LineRange,
+        cx: &ToolContext,
+    ) -> Result<Reading, ToolError> {
+        let opened = open_regular(self.0.handle(place), place.relative(), place.path())?;
+        let inline = opened.size <= INLINE;
+        let (workspace, place) = (self.0.clone(), place.clone());
+        let (session, cancel) = (cx.caller.session.clone(), cx.cancel.clone());
+        let work = move || {
+            let stamp = opened.stamp;
+            let (reading, hash) = classify_and_read(opened, range, place.path(), &cancel)?;
+            let version = hash.map_or(Version::Part(stamp), Version::Content);
+            workspace.seen.note(&session, place.path(), version);
+            Ok(reading)
+        };
+        if inline { work() } else { blocking(work).await }
+    }
+
+    /// A whole file of any kind.
+    pub async fn read_bytes(
+        &self,
+        place: &Resolved,
+        cx: &ToolContext,
+    ) -> Result<Vec<u8>, ToolError> {
+        let opened = open_regular(self.0.handle(place), place.relative(), place.path())?;
+        let (place, cancel) = (place.clone(), cx.cancel.clone());
+        blocking(
+            move || match read_capped(&opened.file, BYTES_LIMIT, &cancel) {
+                Ok(data) => Ok(data),
+                Err(Unreadable::TooLarge) => Err(ToolError::failed(format!(
+                    "file is larger than 10 MB: `{}` ({} bytes)",
+                    place.path().display(),
+                    opened.size
+                ))),
+                Err(other) => Err(other.told(&place, opened.size)),
+            },
+        )
+        .await
+    }
+}
+
+/// Why a text could not be read to the end.
+pub(super) enum Unreadable {
+    /// 1-based line with a byte that is not UTF-8
+    NotUtf8(u64),
+    TooLarge,
+    Cancelled,
+    Io(std::io::Error),
+}
+
+impl Unreadable {
+    pub(super) fn told(self, place: &Resolved, size: u64) -> ToolError {
+        match self {
+            Unreadable::NotUtf8(line) => other_encoding(place.path(), size, line),
+            Unreadable::TooLarge => too_large(place.path(), size),
+            Unreadable::Cancelled => cancelled(),
+            Unreadable::Io(error) => failure("read", place.path(), error),
+        }
+    }
+}
+
+/// What was read, and the hash of the content if that was all of it.
+type Hashed = (Reading, Option<blake3::Hash>);
+
+fn classify_and_read(
+    opened: OpenFile,
+    range: LineRange,
+    path: &Path,
+    cancel: &CancelToken,
+) -> Result<Hashed, ToolError> {
+    let head = head_of(&opened.file).map_err(|error| failure("read", path, error))?;
+    if !looks_like_text(&head) {
+        return read_binary(&opened, &head, 1, path, cancel);
+    }
+    if range.limit.is_none() && range.offset == 0 && opened.size > TEXT_LIMIT {
+        return Err(too_large(path, opened.size));
+    }
+    match read_lines(&opened.file, range, cancel) {
+        Ok(hashed) => Ok(hashed),
+        Err(Unreadable::NotUtf8(line)) => read_binary(&opened, &head, line, path, cancel),
+        Err(Unreadable::TooLarge) => Err(too_large(path, opened.size)),
+        Err(Unreadable::Cancelled) => Err(cancelled()),
+        Err(Unreadable::Io(error)) => Err(failure("read", path, error)),
+    }
+}
+
+/// An image whole; for everything else, what it is.
+fn read_binary(
+    opened: &OpenFile,
+    head: &[u8],
+    bad_line: u64,
+    path: &Path,
+    cancel: &CancelToken,
+) -> Result<Hashed, ToolError> {
+    let name = file_name(path);
+    let size = opened.size;
+    let Some(kind) = infer::get(head) else {
+        let wide = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+        if wide || !head.contains(&0) {
+            return Err(other_encoding(path, size, bad_line));
+        }
+        return Err(binary(&name, "application/octet-stream", size));
+    };
+    let mime_type = kind.mime_type();
+    if !mime_type.starts_with("image/") {
+        return Err(binary(&name, mime_type, size));
+    }
+    match read_capped(&opened.file, BYTES_LIMIT, cancel) {
+        Ok(data) => {
+            let hash = blake3::hash(&data);
+            Ok((Reading::Image { mime_type, data }, Some(hash)))
+        }
+        Err(Unreadable::TooLarge) => Err(ToolError::failed(format!(
+            "Image file: {name} ({mime_type}, {size} bytes) — larger than the 10 MB limit"
+        ))),
+        Err(Unreadable::Cancelled) => Err(cancelled()),
+        Err(Unreadable::Io(error)) => Err(failure("read", path, error)),
+        Err(Unreadable::NotUtf8(_)) => Err(binary(&name, mime_type, size)),
+    }
+}
+
+fn read_lines(file: &File, range: LineRange, cancel: &CancelToken) -> Result<Hashed, Unreadable> {
+    let mut reader = BufReader::with_capacity(64 << 10, file);
+    let mut skipped = 0;
+    while skipped < range.offset {
+        if !skip_line(&mut reader, cancel)? {
+            let numbered = String::new();
+            return Ok((
+                Reading::Text {
+                    numbered,
+                    lines: 0,
+                    skipped,
+                },
+                None,
+            ));
+        }
+        skipped += 1;
+    }
+    let mut hasher = (range.offset == 0).then(blake3::Hasher::new);
+    let mut numbered = String::new();
+    let mut line = Vec::new();
+    let mut lines = 0;
+    let mut at_end = false;
+    while range.limit.is_none_or(|limit| lines < limit) {
+        if cancel.is_cancelled() {
+            return Err(Unreadable::Cancelled);
+        }
+        let room = TEXT_LIMIT.saturating_sub(numbered.len() as u64);
+        line.clear();
+        let read = (&mut reader).take(room + 1).read_until(b'\n', &mut line);
+        let read = read.map_err(Unreadable::Io)? as u64;
+        if read == 0 {
+            at_end = true;
+            break;
+        }
+        if read > room {
+            return Err(Unreadable::TooLarge);
+        }
+        if let Some(hasher) = &mut hasher {
+            hasher.update(&line);
+        }
+        let number = skipped + lines + 1;
+        let text = std::str::from_utf8(&line).map_err(|_| Unreadable::NotUtf8(number))?;
+        push_numbered(&mut numbered, number, text);
+        lines += 1;
+    }
+    let hash = hasher.filter(|_| at_end).map(|hasher| hasher.finalize());
+    Ok((
+        Reading::Text {
+            numbered,
+            lines,
+            skipped,
+        },
+        hash,
+    ))
+}
+
+fn push_numbered(numbered: &mut String, number: u64, line: &str) {
+    let line = line.strip_suffix('\n').unwrap_or(line);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let line = match number {
+        1 => line.strip_prefix('\u{feff}').unwrap_or(line),
+        _ => line,
+    };
+    if !numbered.is_empty() {
+        numbered.push('\n');
+    }
+    numbered.push_str(&number.to_string());
+    numbered.push('\t');
+    numbered.push_str(line);
+}
+
+/// Pass over one line, however long, without keeping it. False at the end of the file.
+fn skip_line(reader: &mut impl BufRead, cancel: &CancelToken) -> Result<bool, Unreadable> {
+    let mut any = false;
+    loop {
+        let buffer = reader.fill_buf().map_err(Unreadable::Io)?;
+        if buffer.is_empty() {
+            return Ok(any);
+        }
+        any = true;
+        // The end of a line is looked for in what is already there, so a cancel waits for one
+        // buffer at most.
+        match buffer.iter().position(|&byte| byte == b'\n') {
+            Some(end) => {
+                reader.consume(end + 1);
+                return Ok(true);
+            }
+            None => {
+                let all = buffer.len();
+                reader.consume(all);
+            }
+        }
+        if cancel.is_cancelled() {
+            return Err(Unreadable::Cancelled);
+        }
+    }
+}
+
+/// Everything up to a limit. Counts what comes, not what the size promised: files grow.
+pub(super) fn read_capped(
+    file: &File,
+    limit: u64,
+    cancel: &CancelToken,
+) -> Result<Vec<u8>, Unreadable> {
+    const CHUNK: u64 = 1 << 20;
+    let mut data = Vec::new();
+    loop {
+        if cancel.is_cancelled() {
+            return Err(Unreadable::Cancelled);
+        }
+        let read = file.take(CHUNK).read_to_end(&mut data);
+        if read.map_err(Unreadable::Io)? == 0 {
+            return Ok(data);
+        }
+        if data.len() as u64 > limit {
+            return Err(Unreadable::TooLarge);
+        }
+    }
+}
+
+fn head_of(file: &File) -> std::io::Result<Vec<u8>> {
+    let mut head = vec![0; HEAD];
+    let mut filled = 0;
+    while filled < head.len() {
+        match file.read_at(&mut head[filled..], filled as u64)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    head.truncate(filled);
+    Ok(head)
+}
+
+/// UTF-8 without NUL bytes; a character cut off at the end is fine.
+fn looks_like_text(head: &[u8]) -> bool {
+    let valid = match std::str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none() && head.len() == HEAD,
+    };
+    valid && !head.contains(&0)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy())
+        .into_owned()
+}
+
+fn binary(name: &str, mime_type: &str, size: u64) -> ToolError {
+    ToolError::failed(format!(
+        "Binary file: {name} ({mime_type}, {size} bytes) — not a text or image file"
+    ))
+    .hint("`encoding: \"base64\"` reads the bytes of files up to 10 MB")
+}
+
+fn other_encoding(path: &Path, size: u64, line: u64) -> ToolError {
+    ToolError::failed(format!(
+        "not UTF-8 but perhaps text in another encoding: `{}` ({size} bytes), line {line}",
+        path.display()
+    ))
+    .hint("`encoding: \"base64\"` reads the bytes of files up to 10 MB")
+}
+
+fn too_large(path: &Path, size: u64) -> ToolError {
+    ToolError::failed(format!(
+        "too large to read whole: `{}` ({size} bytes)",
+        path.display()
+    ))
+    .hint("read a part of it with `offset` and `limit`")
+}

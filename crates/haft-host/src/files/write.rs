@@ -1,0 +1,273 @@
+//! Writing: all or nothing. The new content goes to a file beside the old one, reaches the disk,
+//! and then takes its name. Whatever fails on the way leaves the old content, no stray file and
+//! no new folder behind.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::error::{cancelled, failure, is_directory};
+use super::open::{Stamp, expect_regular, open_dir, open_if_present};
+use super::read::{TEXT_LIMIT, read_capped};
+use super::seen::Version;
+use super::{Resolved, Workspace};
+use crate::blocking::blocking;
+
+/// The power to create and replace files.
+#[derive(Debug, Clone)]
+pub struct WriteFiles(Arc<Workspace>);
+
+impl Power for WriteFiles {
+    const CAPABILITIES: &'static [Capability] = &[Capability::FilesystemWrite];
+}
+
+impl WriteFiles {
+    pub fn new(workspace: Arc<Workspace>) -> Self {
+        WriteFiles(workspace)
+    }
+
+    pub fn resolve(&self, path: &str) -> Result<Resolved, ToolError> {
+        self.0.resolve_for_writing(path)
+    }
+
+    /// Give a file this content, making folders on the way.
+    pub async fn write(
+        &self,
+        place: &Resolved,
+        content: Vec<u8>,
+        cx: &ToolContext,
+    ) -> Result<(), ToolError> {
+        replace(&self.0, place, content, Expected::Anything, cx).await
+    }
+
+    /// What the file holds now, for telling what would change. None where there is no file.
+    pub async fn present(
+        &self,
+        place: &Resolved,
+        cx: &ToolContext,
+    ) -> Result<Option<Vec<u8>>, ToolError> {
+        let (workspace, place, cancel) = (self.0.clone(), place.clone(), cx.cancel.clone());
+        blocking(move || {
+            let handle = workspace.handle(&place);
+            let Some(opened) = open_if_present(handle, place.relative(), place.path())? else {
+                return Ok(None);
+            };
+            read_capped(&opened.file, TEXT_LIMIT, &cancel)
+                .map(Some)
+                .map_err(|error| error.told(&place, opened.size))
+        })
+        .await
+    }
+}
+
+/// What must be there for a replacement to go ahead.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Expected {
+    Anything,
+    /// This state of the file, or the answer is a conflict
+    State(Stamp),
+}
+
+pub(super) async fn replace(
+    workspace: &Arc<Workspace>,
+    place: &Resolved,
+    content: Vec<u8>,
+    expected: Expected,
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
+    let (workspace, place) = (workspace.clone(), place.clone());
+    let (session, cancel) = (cx.caller.session.clone(), cx.cancel.clone());
+    blocking(move || {
+        replace_now(
+            workspace.handle(&place),
+            &place,
+            &content,
+            expected,
+            &cancel,
+        )?;
+        let version = Version::Content(blake3::hash(&content));
+        workspace.seen.note(&session, place.path(), version);
+        Ok(())
+    })
+    .await
+}
+
+fn replace_now(
+    root: &OwnedFd,
+    place: &Resolved,
+    content: &[u8],
+    expected: Expected,
+    cancel: &CancelToken,
+) -> Result<(), ToolError> {
+    let told = |error: std::io::Error| failure("write to", place.path(), error);
+    let name = place
+        .relative()
+        .file_name()
+        .ok_or_else(|| is_directory(place.path()))?;
+    let parent = place.relative().parent().unwrap_or(Path::new(""));
+    let mut folders = NewFolders::default();
+    let dir = open_or_make(root, parent, &mut folders).map_err(|error| told(error.into()))?;
+    let old = present_state(&dir, name, place)?;
+    let mut draft = Draft::create(&dir, old.as_ref()).map_err(|error| told(error.into()))?;
+    draft.fill(content, cancel).map_err(|error| match error {
+        Some(error) => told(error),
+        None => cancelled(),
+    })?;
+    if let Expected::State(stamp) = expected {
+        match present_state(&dir, name, place)? {
+            Some(stat) if Stamp::of(&stat) == stamp => {}
+            _ => return Err(changed(place.path())),
+        }
+    }
+    if cancel.is_cancelled() {
+        return Err(cancelled());
+    }
+    draft.take_name(name).map_err(|error| told(error.into()))?;
+    folders.keep();
+    rustix::fs::fsync(&dir).map_err(|error| told(error.into()))
+}
+
+pub(super) fn changed(path: &Path) -> ToolError {
+    ToolError::conflict(format!(
+        "file changed since it was read: `{}`",
+        path.display()
+    ))
+    .hint("read it again with `file.read`, then edit")
+}
+
+/// The file that is to be replaced, if there is one, and we may write to it.
+fn present_state(dir: &OwnedFd, name: &OsStr, place: &Resolved) -> Result<Option<Stat>, ToolError> {
+    let told = |error: Errno| failure("write to", place.path(), error);
+    let stat = match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(told(error)),
+    };
+    expect_regular(&stat, place.path())?;
+    // Replacing needs only the folder's consent; a read-only file should still refuse.
+    rustix::fs::accessat(dir, name, Access::WRITE_OK, AtFlags::EACCESS).map_err(told)?;
+    Ok(Some(stat))
+}
+
+/// Open a folder beneath the root, making what is missing one step at a time.
+fn open_or_make(root: &OwnedFd, folder: &Path, made: &mut NewFolders) -> Result<OwnedFd, Errno> {
+    match open_dir(root, folder) {
+        Err(Errno::NOENT) => {}
+        other => return other,
+    }
+    let mut dir = open_dir(root, Path::new(""))?;
+    for component in folder.components() {
+        let Component::Normal(name) = component else {
+            return Err(Errno::INVAL);
+        };
+        let next = match open_dir(&dir, Path::new(name)) {
+            Err(Errno::NOENT) => {
+                match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) => made.push(&dir, name)?,
+                    Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error),
+                }
+                rustix::fs::fsync(&dir)?;
+                open_dir(&dir, Path::new(name))?
+            }
+            other => other?,
+        };
+        dir = next;
+    }
+    Ok(dir)
+}
+
+/// Folders made for a file that may never come; gone again unless kept.
+#[derive(Default)]
+struct NewFolders(Vec<(OwnedFd, OsString)>);
+
+impl NewFolders {
+    fn push(&mut self, parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+        let parent = rustix::io::fcntl_dupfd_cloexec(parent, 0)?;
+        self.0.push((parent, name.to_owned()));
+        Ok(())
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        for (parent, name) in self.0.drain(..).rev() {
+            // A folder that someone else has put something into stays.
+            let _ = rustix::fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+/// The new content under a name of its own; gone again unless it takes the real name.
+struct Draft<'a> {
+    dir: &'a OwnedFd,
+    name: Option<OsString>,
+    file: File,
+    old: Option<&'a Stat>,
+}
+
+impl<'a> Draft<'a> {
+    fn create(dir: &'a OwnedFd, old: Option<&'a Stat>) -> Result<Self, Errno> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // A replaced file's mode is set at the end: until then nobody else may look.
+        let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o644 });
+        let random = getrandom::u64().map_err(|_| Errno::IO)?;
+        let name = OsString::from(format!(".haft-{random:016x}.tmp"));
+        let file = rustix::fs::openat(dir, &name, flags, mode)?;
+        Ok(Draft {
+            dir,
+            name: Some(name),
+            file: File::from(file),
+            old,
+        })
+    }
+
+    /// None as an error stands for a cancel.
+    fn fill(&mut self, content: &[u8], cancel: &CancelToken) -> Result<(), Option<std::io::Error>> {
+        for chunk in content.chunks(1 << 20) {
+            if cancel.is_cancelled() {
+                return Err(None);
+            }
+            self.file.write_all(chunk)?;
+        }
+        if let Some(old) = self.old {
+            // Only root can give a file away; anyone else owns the new one.
+            let _ = rustix::fs::fchown(
+                &self.file,
+                Some(rustix::fs::Uid::from_raw(old.st_uid)),
+                Some(rustix::fs::Gid::from_raw(old.st_gid)),
+            );
+            let mode = Mode::from_raw_mode(old.st_mode & 0o777);
+            rustix::fs::fchmod(&self.file, mode).map_err(std::io::Error::from)?;
+        }
+        Ok(self.file.sync_all()?)
+    }
+
+    fn take_name(&mut self, name: &OsStr) -> Result<(), Errno> {
+        if let Some(draft) = &self.name {
+            rustix::fs::renameat(self.dir, draft, self.dir, name)?;
+            self.name = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = rustix::fs::unlinkat(self.dir, name, AtFlags::empty());
+        }
+    }
+}

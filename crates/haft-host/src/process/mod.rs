@@ -1,0 +1,199 @@
+//! Commands on this machine. A command is one call: it gets a filtered environment, no input,
+//! one pipe for all it writes and a time limit, and when the call is over nothing that it
+//! started is left. Who may run what is decided elsewhere.
+
+mod children;
+mod config;
+mod descriptors;
+mod family;
+mod guardian;
+mod procfs;
+mod record;
+mod run;
+mod signals;
+mod started;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use haft_core::{Capability, Power, ToolError};
+
+pub use config::{LONGEST_TIMEOUT, ProcessConfig};
+pub use guardian::guardian_main;
+pub use record::{OUTPUT_CHARS, TAIL_CHARS};
+pub use run::{Finished, ShellRequest, Watch};
+pub use signals::signal_name;
+pub use started::settle;
+
+use crate::{FileResults, Workspace, filter_env};
+use guardian::Guardian;
+use record::Keep;
+
+/// Names the calls that a process runs under, outermost first, with colons between.
+const CALL_VARIABLE: &str = "HAFT_CALL";
+
+/// The power to run commands.
+#[derive(Debug, Clone)]
+pub struct RunProcesses {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    config: ProcessConfig,
+    shell: PathBuf,
+    workspace: Arc<Workspace>,
+    results: Option<Arc<FileResults>>,
+    guardian: Option<Arc<Guardian>>,
+}
+
+impl Power for RunProcesses {
+    const CAPABILITIES: &'static [Capability] = &[Capability::ShellExec];
+}
+
+impl RunProcesses {
+    /// From here on this process is the reaper of whatever its commands leave behind, and its
+    /// open files are closed to the programs it starts. `workspace` says where commands may
+    /// start, `results` keeps the output that is too long to be answered with.
+    pub fn new(
+        config: ProcessConfig,
+        workspace: Arc<Workspace>,
+        results: Option<Arc<FileResults>>,
+    ) -> Self {
+        children::adopt_orphans();
+        descriptors::close_on_exec();
+        let guardian = config
+            .guardian
+            .clone()
+            .map(|argv| Arc::new(Guardian::new(argv)));
+        RunProcesses {
+            inner: Arc::new(Inner {
+                shell: config.shell(),
+                config,
+                workspace,
+                results,
+                guardian,
+            }),
+        }
+    }
+
+    pub fn config(&self) -> &ProcessConfig {
+        &self.inner.config
+    }
+
+    /// The shell that runs command lines.
+    pub fn shell(&self) -> &Path {
+        &self.inner.shell
+    }
+
+    /// The directory in which a command is to run: inside the workspace or another open root,
+    /// and there. A command may still go elsewhere; what binds it is policy and the sandbox.
+    pub fn directory(&self, given: Option<&str>) -> Result<PathBuf, ToolError> {
+        let Some(given) = given else {
+            return Ok(self.inner.workspace.path().to_owned());
+        };
+        let path = self.inner.workspace.resolve(given)?.path().to_owned();
+        if path.is_dir() {
+            return Ok(path);
+        }
+        let trouble = if path.exists() {
+            "not a directory"
+        } else {
+            "no such directory"
+        };
+        Err(
+            ToolError::failed(format!("{trouble}: `{}`", path.display()))
+                .hint("give a `cwd` that exists, or leave it out to run in the workspace"),
+        )
+    }
+
+    /// What a permission to run a line is bound to besides the line: the shell itself and the
+    /// environment it would see. As a digest, since values are nobody's business.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |part: &[u8]| {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        };
+        add(self.inner.shell.as_os_str().as_bytes());
+        if let Ok(file) = std::fs::metadata(&self.inner.shell) {
+            for number in [file.dev(), file.ino(), file.size()] {
+                add(&number.to_le_bytes());
+            }
+            add(&file.mtime_nsec().to_le_bytes());
+            add(&file.mtime().to_le_bytes());
+        }
+        let mut environment = filter_env(std::env::vars_os(), &self.inner.config.env);
+        environment.sort();
+        for (name, value) in environment {
+            add(name.as_bytes());
+            add(value.as_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// Run a line to its end, to the end of its time, or until it is cancelled. When this
+    /// returns, everything that the line started has ended; when its future is dropped, it is
+    /// being ended ([`settle`] waits for that).
+    pub async fn run(
+        &self,
+        request: ShellRequest,
+        watch: Watch<'_>,
+    ) -> Result<Finished, ToolError> {
+        let config = &self.inner.config;
+        let mut command = Command::new(&self.inner.shell);
+        command
+            .arg("-c")
+            .arg(&request.line)
+            .env_clear()
+            .envs(filter_env(std::env::vars_os(), &config.env));
+        let beginning = started::start(command, &request.cwd, self.inner.guardian.clone())
+            .map_err(|error| start_error(error, &request, &self.inner.shell))?;
+        let timeout = config.clamp_timeout(request.timeout);
+        let keep = self.keep(watch.session);
+        run::follow(beginning, timeout, watch, keep).await
+    }
+
+    fn keep<'a>(&'a self, session: &'a str) -> Keep<'a> {
+        let open = self.inner.results.as_ref().map(|results| {
+            let open = move || {
+                let writer = results.create(session)?;
+                let handle = writer.handle().to_owned();
+                Ok((handle, Box::new(writer) as Box<dyn Write + Send>))
+            };
+            Box::new(open) as _
+        });
+        Keep {
+            open,
+            max_bytes: self.inner.config.max_output,
+        }
+    }
+}
+
+fn start_error(error: io::Error, request: &ShellRequest, shell: &Path) -> ToolError {
+    let failure = match error.kind() {
+        io::ErrorKind::ArgumentListTooLong => ToolError::input_invalid(format!(
+            "the command is too long: {} bytes",
+            request.line.len()
+        ))
+        .hint("write the script to a file and run that"),
+        io::ErrorKind::InvalidInput => ToolError::input_invalid("the command holds a NUL byte"),
+        io::ErrorKind::WouldBlock => ToolError::failed("the system takes no more processes")
+            .hint("end other processes, or try again later"),
+        _ if !request.cwd.is_dir() => {
+            ToolError::failed(format!("no such directory: `{}`", request.cwd.display()))
+                .hint("give a `cwd` that exists, or leave it out to run in the workspace")
+        }
+        _ => ToolError::failed(format!("cannot start the shell: `{}`", shell.display()))
+            .hint(format!("{error}; name another shell in the configuration")),
+    };
+    failure.caused_by(error)
+}

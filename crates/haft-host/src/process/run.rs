@@ -1,0 +1,262 @@
+//! The life of one command in the foreground: started, read, ended, reported.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Duration;
+
+use haft_core::{CancelToken, ToolError};
+use rustix::pipe::fcntl_setpipe_size;
+use rustix::process::WaitIdStatus;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe::Receiver;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::family::{Ending, Step};
+use super::record::{Keep, Record, Recorded};
+use super::signals::signal_name;
+use super::started::{Beginning, Started};
+
+const CHUNK: usize = 64 * 1024;
+/// Room in the pipe of a command that writes much; more is read after its end than fits there
+/// only if somebody else writes.
+const WIDE_PIPE: usize = 1024 * 1024;
+
+/// A line for the shell.
+#[derive(Debug, Clone)]
+pub struct ShellRequest {
+    pub line: String,
+    /// Absolute, and there
+    pub cwd: PathBuf,
+    /// Zero for as long as the configuration allows
+    pub timeout: Duration,
+}
+
+/// A command that has ended, with all it started.
+#[derive(Debug)]
+pub struct Finished {
+    /// None when a signal ended it
+    pub exit_code: Option<i32>,
+    /// The signal that ended it: `SIGTERM`
+    pub signal: Option<String>,
+    pub timed_out: bool,
+    pub cancelled: bool,
+    /// Milliseconds since 1970
+    pub started_at_ms: u64,
+    pub ended_at_ms: u64,
+    pub duration: Duration,
+    /// The time it was given
+    pub timeout: Duration,
+    /// The last [`super::OUTPUT_CHARS`] characters of output and errors, in the order written
+    pub output: String,
+    /// The last [`super::TAIL_CHARS`] of them
+    pub tail: String,
+    /// There was more than `output` holds
+    pub truncated: bool,
+    pub total_bytes: u64,
+    pub total_chars: usize,
+    /// Where the whole output can be read, when `output` is not all of it
+    pub handle: Option<String>,
+    /// Why there is none, if there should be
+    pub keep_error: Option<io::Error>,
+}
+
+/// Who looks on while a command runs, and what may stop it.
+pub struct Watch<'a> {
+    /// Told every piece of output as it comes
+    pub live: &'a mut (dyn FnMut(&str) + Send),
+    pub cancel: &'a CancelToken,
+    /// Whose result the whole output becomes once it is too long to be held
+    pub session: &'a str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Exited,
+    TimedOut,
+    Cancelled,
+}
+
+/// A command being followed.
+struct Following<'a> {
+    started: Started,
+    exit: AsyncFd<OwnedFd>,
+    pipe: Option<Receiver>,
+    record: Record<'a>,
+    buffer: Vec<u8>,
+    wide: bool,
+}
+
+/// Follow a command to its end. Dropping the future ends the command.
+pub(super) async fn follow(
+    beginning: Beginning,
+    timeout: Duration,
+    watch: Watch<'_>,
+    keep: Keep<'_>,
+) -> Result<Finished, ToolError> {
+    let begun = Instant::now();
+    let started_at_ms = now_ms();
+    let broken =
+        |error: io::Error| ToolError::failed("the command cannot be followed").caused_by(error);
+    let mut following = Following {
+        started: beginning.started,
+        exit: wait_for(beginning.exit).map_err(broken)?,
+        pipe: Some(Receiver::from_owned_fd(beginning.output.into()).map_err(broken)?),
+        record: Record::new(watch.live, keep),
+        buffer: vec![0; CHUNK],
+        wide: false,
+    };
+    let stop = following.until_stopped(begun + timeout, watch.cancel).await;
+    let status = following.end(stop).await;
+    let recorded = following.record.finish();
+    Ok(report(
+        status,
+        stop,
+        recorded,
+        Times {
+            started_at_ms,
+            duration: begun.elapsed(),
+            timeout,
+        },
+    ))
+}
+
+impl Following<'_> {
+    async fn until_stopped(&mut self, deadline: Instant, cancel: &CancelToken) -> Stop {
+        let mut cancelled = pin!(cancel.cancelled());
+        let mut late = pin!(sleep_until(deadline));
+        loop {
+            // In this order, so that a flood of output delays neither an end nor a stop.
+            tokio::select! {
+                biased;
+                () = &mut cancelled => return Stop::Cancelled,
+                () = &mut late => return Stop::TimedOut,
+                _ = self.exit.readable() => return Stop::Exited,
+                read = read(&mut self.pipe, &mut self.buffer) => self.take(read),
+            }
+        }
+    }
+
+    /// End whoever is left, reading on meanwhile, and let go of the leader.
+    async fn end(&mut self, stop: Stop) -> Option<WaitIdStatus> {
+        let family = self.started.family.clone();
+        let mut ending = match stop {
+            Stop::Exited => Ending::after_exit(family),
+            Stop::TimedOut | Stop::Cancelled => Ending::by_force(family),
+        };
+        let gone = loop {
+            match ending.step() {
+                Step::Gone => break true,
+                // Its guard goes on trying when this call is over.
+                Step::Stuck => break false,
+                Step::Wait(pause) => self.read_for(pause).await,
+            }
+        };
+        self.drain();
+        let status = self.started.family.leader_status();
+        if gone {
+            self.started.let_go();
+        }
+        status
+    }
+
+    async fn read_for(&mut self, time: Duration) {
+        let mut over = pin!(sleep(time));
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut over => return,
+                read = read(&mut self.pipe, &mut self.buffer) => self.take(read),
+            }
+        }
+    }
+
+    /// Read what the dead have left in the pipe, and no more: somebody who is not of the family
+    /// may hold it open for ever. The kernel is asked directly, since the reactor may not have
+    /// heard of the last bytes yet.
+    fn drain(&mut self) {
+        let mut left = WIDE_PIPE;
+        while left > 0
+            && let Some(pipe) = &self.pipe
+        {
+            match rustix::io::read(pipe, self.buffer.as_mut_slice()) {
+                Ok(0) | Err(_) => return,
+                Ok(count) => {
+                    left = left.saturating_sub(count);
+                    self.take(Ok(count));
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, read: io::Result<usize>) {
+        match read {
+            Ok(0) | Err(_) => self.pipe = None,
+            Ok(count) => {
+                self.record
+                    .push(self.buffer.get(..count).unwrap_or_default());
+                if count == CHUNK && !self.wide {
+                    self.wide = true;
+                    if let Some(pipe) = &self.pipe {
+                        // Refused to users who have many: then it stays narrow.
+                        let _ = fcntl_setpipe_size(pipe, WIDE_PIPE);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn wait_for(exit: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` is the same open descriptor until it is dropped, and the `AsyncFd`
+    // takes itself off the reactor before it drops what it owns.
+    #[allow(unsafe_code)]
+    let waiting = unsafe { AsyncFd::register_with_interest(exit, Interest::READABLE) };
+    waiting.map_err(io::Error::from)
+}
+
+/// The next bytes, or never when the pipe has ended.
+async fn read(pipe: &mut Option<Receiver>, buffer: &mut [u8]) -> io::Result<usize> {
+    use tokio::io::AsyncReadExt;
+    match pipe {
+        Some(pipe) => pipe.read(buffer).await,
+        None => std::future::pending().await,
+    }
+}
+
+struct Times {
+    started_at_ms: u64,
+    duration: Duration,
+    timeout: Duration,
+}
+
+fn report(status: Option<WaitIdStatus>, stop: Stop, recorded: Recorded, times: Times) -> Finished {
+    Finished {
+        exit_code: status.as_ref().and_then(WaitIdStatus::exit_status),
+        signal: status
+            .as_ref()
+            .and_then(WaitIdStatus::terminating_signal)
+            .map(signal_name),
+        timed_out: stop == Stop::TimedOut,
+        cancelled: stop == Stop::Cancelled,
+        started_at_ms: times.started_at_ms,
+        ended_at_ms: times.started_at_ms + times.duration.as_millis() as u64,
+        duration: times.duration,
+        timeout: times.timeout,
+        output: recorded.output,
+        tail: recorded.tail,
+        truncated: recorded.truncated,
+        total_bytes: recorded.bytes,
+        total_chars: recorded.chars,
+        handle: recorded.handle,
+        keep_error: recorded.spill_error,
+    }
+}
+
+fn now_ms() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}

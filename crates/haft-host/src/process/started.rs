@@ -1,0 +1,193 @@
+//! A command that has been started, and the promise that it ends with its owner: dropping it
+//! ends the command with everything it started.
+
+use std::io::{self, PipeReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use super::family::{Ending, Family, Step};
+use super::guardian::Guardian;
+use super::{CALL_VARIABLE, children};
+
+/// How long a thread keeps at a process that does not die of SIGKILL.
+const STUBBORN: u32 = 30;
+
+/// Holds a running command: when this goes, the command goes.
+pub(super) struct Started {
+    pub(super) family: Family,
+    ended: bool,
+    guardian: Option<Arc<Guardian>>,
+}
+
+/// A command just started. It leads its own process group; its output and its errors go into
+/// one pipe, so they stay in the order they were written.
+pub(super) struct Beginning {
+    pub(super) started: Started,
+    /// Readable once the leader has ended
+    pub(super) exit: OwnedFd,
+    pub(super) output: PipeReader,
+}
+
+/// Start a prepared command. `posix_spawn` does it: no hook runs between fork and exec, for
+/// with one the whole address space would have to be copied first.
+pub(super) fn start(
+    mut command: Command,
+    directory: &Path,
+    guardian: Option<Arc<Guardian>>,
+) -> io::Result<Beginning> {
+    let tag: Arc<str> = random_tag()?.into();
+    let (output, writer) = io::pipe()?;
+    command
+        .current_dir(directory)
+        .env("PWD", directory)
+        .env(CALL_VARIABLE, chain(&tag))
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
+    // Before the start, so that there is no moment at which nobody watches over it.
+    if let Some(guardian) = &guardian {
+        guardian.watch(&tag);
+    }
+    let spawned = children::spawn(&mut command, Some(tag.clone()));
+    // Our copies of the writing end go, or the pipe would never end.
+    drop(command);
+    let leader = match spawned {
+        Ok(child) => Pid::from_child(&child),
+        Err(error) => {
+            if let Some(guardian) = &guardian {
+                guardian.forget(&tag);
+            }
+            return Err(error);
+        }
+    };
+    if let Some(guardian) = &guardian {
+        guardian.leads(&tag, leader);
+    }
+    let started = Started {
+        family: Family { leader, tag },
+        ended: false,
+        guardian,
+    };
+    let exit = pidfd_open(leader, PidfdFlags::empty())?;
+    Ok(Beginning {
+        started,
+        exit,
+        output,
+    })
+}
+
+impl Started {
+    /// Nobody of the family is left: let go of the leader.
+    pub(super) fn let_go(&mut self) {
+        self.ended = true;
+        forget(&self.family, self.guardian.as_deref());
+    }
+}
+
+/// The guardian is told first: once reaped, the group's number may be somebody else's.
+fn forget(family: &Family, guardian: Option<&Guardian>) {
+    if let Some(guardian) = guardian {
+        guardian.forget(&family.tag);
+    }
+    children::reap(family.leader);
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let ending = Ending::by_force(self.family.clone());
+        let family = self.family.clone();
+        let guardian = self.guardian.take();
+        let pending = Pending::new();
+        // A thread and no task: the runtime may be shutting down around us.
+        let thread = thread::Builder::new()
+            .name("haft-ending".into())
+            .spawn(move || {
+                end(ending, &family, guardian.as_deref());
+                drop(pending);
+            });
+        if thread.is_err() {
+            // No thread to be had, as in a fork storm: at least nobody survives.
+            let _ = kill_process_group(self.family.leader, Signal::KILL);
+        }
+    }
+}
+
+fn end(mut ending: Ending, family: &Family, guardian: Option<&Guardian>) {
+    let mut tries = 0;
+    loop {
+        match ending.step() {
+            Step::Gone => return forget(family, guardian),
+            Step::Wait(pause) => thread::sleep(pause),
+            // What the kernel holds stays on the guardian's list.
+            Step::Stuck if tries == STUBBORN => return,
+            Step::Stuck => {
+                tries += 1;
+                ending = Ending::by_force(family.clone());
+            }
+        }
+    }
+}
+
+/// Commands whose owner has gone and whose end is not yet sure.
+static PENDING: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+
+struct Pending;
+
+impl Pending {
+    fn new() -> Self {
+        *PENDING.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Pending
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        *PENDING.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        PENDING.1.notify_all();
+    }
+}
+
+/// Wait until every abandoned command has ended, for at most this long. A program calls it
+/// before it exits; the answer says whether nothing is left.
+pub fn settle(longest: Duration) -> bool {
+    let until = Instant::now() + longest;
+    let mut pending = PENDING.0.lock().unwrap_or_else(PoisonError::into_inner);
+    while *pending > 0 {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        pending = PENDING
+            .1
+            .wait_timeout(pending, left)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
+    }
+    true
+}
+
+fn random_tag() -> io::Result<String> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
+}
+
+/// The tag behind those of the calls we run under ourselves: a haft within a haft's command
+/// starts processes that belong to both.
+fn chain(tag: &str) -> String {
+    match std::env::var(CALL_VARIABLE) {
+        Ok(outer) if outer.len() <= 1024 => format!("{outer}:{tag}"),
+        _ => tag.to_owned(),
+    }
+}

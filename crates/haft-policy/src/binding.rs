@@ -1,0 +1,156 @@
+//! One layer's rules and constraints brought to one tool and one caller: what closes, and which
+//! paths are open. What allow rules open is in `coverage`, the verdict in `bound`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_core::{Access, Mode, Resource};
+
+use crate::call::{CallFacts, Line};
+use crate::config::Autonomy;
+use crate::constraint::ModuleRules;
+use crate::judgement::{HookAction, RuleHit, Verdict};
+use crate::rule::Rule;
+use crate::shell::Command;
+
+/// The little that a call's judgement needs of the spec; thousands of tools are bound at once.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    pub(crate) name: Arc<str>,
+    pub(crate) built_in: bool,
+    pub(crate) requires_approval: bool,
+}
+
+/// One layer's part of it.
+#[derive(Debug)]
+pub(crate) struct LayerBound {
+    pub(crate) from: Arc<str>,
+    pub(crate) denied: Vec<RuleHit>,
+    pub(crate) granted: Vec<RuleHit>,
+    pub(crate) hook: (HookAction, Option<RuleHit>),
+    pub(crate) level: Autonomy,
+    pub(crate) level_from: Arc<str>,
+    /// Ask rules without a pattern
+    pub(crate) always_asks: Vec<RuleHit>,
+    /// An allow rule without a pattern
+    pub(crate) whole_tool: Option<RuleHit>,
+    /// Every rule of the layer: those on effects bind whatever tool they name
+    pub(crate) rules: Arc<[Rule]>,
+    /// Which of them name this tool, by their place
+    pub(crate) named: Box<[bool]>,
+    /// Constraints that bind this caller
+    pub(crate) modules: Vec<Arc<ModuleRules>>,
+    pub(crate) reads_only: bool,
+    pub(crate) dangerous: bool,
+    pub(crate) workspace: Arc<Path>,
+}
+
+impl LayerBound {
+    /// The rules, and whether each names this tool.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = (&Rule, bool)> {
+        self.rules.iter().zip(self.named.iter().copied())
+    }
+
+    pub(crate) fn minds_paths(&self) -> bool {
+        let rules = self.rules().any(|(rule, named)| {
+            let has_path = rule
+                .argument
+                .as_ref()
+                .is_some_and(|argument| argument.path.is_some());
+            has_path && (named || rule.effect != Verdict::Allow)
+        });
+        rules || self.modules.iter().any(|one| one.allowed_paths.is_some())
+    }
+
+    /// Rules with a pattern that close, of one effect, and that this call meets.
+    pub(crate) fn closed(&self, call: &CallFacts<'_>, effect: Verdict) -> Vec<RuleHit> {
+        self.rules()
+            .filter(|(rule, _)| rule.effect == effect)
+            .filter(|(rule, named)| {
+                let command = rule.argument.as_ref().and_then(|one| one.command.as_ref());
+                let commands = (*named || rule.family.runs)
+                    && command.is_some_and(|pattern| {
+                        call.commands().any(|command| pattern.meets(command))
+                    });
+                commands || call.accesses().any(|access| rule.touches(access, *named))
+            })
+            .map(|(rule, _)| rule.hit())
+            .collect()
+    }
+
+    /// Constraints on paths and commands that this call breaks.
+    pub(crate) fn constrained(&self, call: &CallFacts<'_>) -> Vec<RuleHit> {
+        let mut broken = Vec::new();
+        for module in &self.modules {
+            let mut breaks = |name: &str| {
+                let rule = module.rule(name);
+                broken.push(RuleHit::new(rule, &*self.from, Verdict::Deny));
+            };
+            if let Some(paths) = &module.allowed_paths {
+                let outside = call
+                    .accesses()
+                    .filter(|access| access.resource.path().is_some() && !is_sink(access))
+                    .any(|access| !paths.iter().any(|path| path.covers(&access.resource)));
+                if outside {
+                    breaks("allowed_paths");
+                }
+            }
+            let blocked = call.commands().any(|command| {
+                module
+                    .blocked_commands
+                    .iter()
+                    .any(|pattern| pattern.meets(command))
+            });
+            if blocked {
+                breaks("blocked_commands");
+            }
+            if let Some(allowed) = &module.allowed_commands {
+                let covered = call.lines.iter().all(|line| {
+                    let safe = |word: &str| self.safe(call, line, word);
+                    line.script.not_plain.is_none()
+                        && line
+                            .script
+                            .commands
+                            .iter()
+                            .flat_map(Command::all)
+                            .filter(|command| !command.words.is_empty())
+                            .all(|command| allowed.iter().any(|one| one.covers(command, &safe)))
+                });
+                if !covered {
+                    breaks("allowed_commands");
+                }
+            }
+        }
+        broken
+    }
+
+    /// Whether a word that only a `*` stands for may be opened as a file.
+    pub(crate) fn safe(&self, call: &CallFacts<'_>, line: &Line, word: &str) -> bool {
+        // What `..` leads to from whatever a glob finds, only the shell knows.
+        if word.contains(['*', '?', '[']) && word.split('/').any(|part| part == "..") {
+            return false;
+        }
+        call.paths(line, word)
+            .iter()
+            .all(|path| path == Path::new("/dev/null") || self.open(path))
+    }
+
+    /// A path in the workspace about which no rule says anything.
+    pub(crate) fn open(&self, path: &Path) -> bool {
+        let touched = |mode| Access {
+            mode,
+            resource: Resource::File(path.to_owned()),
+        };
+        let (read, write) = (touched(Mode::Read), touched(Mode::Write));
+        path.starts_with(&self.workspace)
+            && !self.rules.iter().any(|rule| {
+                rule.effect != Verdict::Allow
+                    && (rule.touches(&read, false) || rule.touches(&write, false))
+            })
+    }
+}
+
+/// What goes to `/dev/null` goes nowhere.
+pub(crate) fn is_sink(access: &Access) -> bool {
+    access.resource.path() == Some(Path::new("/dev/null"))
+}

@@ -1,0 +1,261 @@
+//! One tool for one caller, with everything settled that does not depend on the arguments; and
+//! the judgement of one call. deny > ask > allow, and the strictest layer wins.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft_core::{Capability, Effects, Source, ToolSpec};
+
+use crate::binding::{LayerBound, Subject};
+use crate::call::CallFacts;
+use crate::config::Autonomy;
+use crate::coverage::Coverage;
+use crate::judgement::{Decision, HookAction, Judgement, RuleHit, Verdict};
+use crate::profile::DEFAULTS;
+use crate::remember;
+
+/// What policy says about one tool for one caller.
+#[derive(Debug)]
+pub struct Bound {
+    subject: Subject,
+    layers: Vec<LayerBound>,
+    /// Before arguments are known
+    tool: Arc<Judgement>,
+    /// Of a call that touches nothing, and of one that may touch anything
+    nothing: Arc<Judgement>,
+    anything: Arc<Judgement>,
+    /// Some rule or constraint looks at paths
+    minds_paths: bool,
+}
+
+impl Bound {
+    pub(crate) fn new(spec: &ToolSpec, layers: Vec<LayerBound>) -> Self {
+        let subject = Subject {
+            name: spec.name.clone(),
+            built_in: spec.source == Source::Builtin,
+            requires_approval: spec.requires_approval,
+        };
+        let minds_paths = layers.iter().any(LayerBound::minds_paths);
+        let runs_commands = spec.capabilities.contains(&Capability::ShellExec);
+        let judge = |effects: &Effects, commands_expected: bool| {
+            let unresolved = |_: &Path, path: &str| PathBuf::from(path);
+            let call = CallFacts::new(effects, &unresolved);
+            strictest(
+                layers
+                    .iter()
+                    .map(|layer| layer.judge(&subject, &call, commands_expected))
+                    .collect(),
+            )
+        };
+        let tool = Arc::new(judge(&Effects::none(), runs_commands));
+        let shared = |judgement: Judgement| {
+            if judgement == *tool {
+                tool.clone()
+            } else {
+                Arc::new(judgement)
+            }
+        };
+        Bound {
+            nothing: shared(judge(&Effects::none(), false)),
+            anything: shared(judge(&Effects::anything(), false)),
+            tool,
+            subject,
+            minds_paths,
+            layers,
+        }
+    }
+
+    /// Whether the caller may know of the tool at all.
+    pub fn visible(&self) -> bool {
+        self.tool.verdict != Verdict::Deny
+    }
+
+    /// The judgement before arguments are known.
+    pub fn tool_verdict(&self) -> &Judgement {
+        &self.tool
+    }
+
+    /// The judgement of one call. `resolve` turns a path as the shell would read it, in a folder,
+    /// into the absolute path it means, links resolved.
+    pub fn judge(
+        &self,
+        effects: &Effects,
+        resolve: &dyn Fn(&Path, &str) -> PathBuf,
+    ) -> Cow<'_, Judgement> {
+        if !self.visible() {
+            return Cow::Borrowed(&self.tool);
+        }
+        if effects.commands.is_empty() {
+            let settled = if effects.anything {
+                &self.anything
+            } else {
+                &self.nothing
+            };
+            let rememberable = settled.verdict == Verdict::Ask;
+            if effects.accesses.is_empty() || (!self.minds_paths && !rememberable) {
+                return Cow::Borrowed(settled);
+            }
+        }
+        let call = CallFacts::new(effects, resolve);
+        let judgements = self
+            .layers
+            .iter()
+            .map(|layer| layer.judge(&self.subject, &call, false))
+            .collect();
+        Cow::Owned(strictest(judgements))
+    }
+}
+
+/// Invariant: there is always a layer, so this never falls back; if it did, it would deny.
+fn strictest(judgements: Vec<Judgement>) -> Judgement {
+    Judgement::strictest(judgements).unwrap_or_else(|| Judgement {
+        verdict: Verdict::Deny,
+        rules: Vec::new(),
+        reason: "there is no policy".to_owned(),
+        remember: None,
+        decision: Decision {
+            action: HookAction::Confirm,
+            overridden: false,
+            reason: "there is no policy".to_owned(),
+            level: Autonomy::Supervised,
+        },
+    })
+}
+
+/// One thing that asks, and whether saying "always" could settle it.
+struct Asks {
+    hit: RuleHit,
+    reason: String,
+    can_be_remembered: bool,
+}
+
+impl LayerBound {
+    /// `commands_expected` stands for a call whose command is not known yet.
+    fn judge(&self, subject: &Subject, call: &CallFacts<'_>, commands_expected: bool) -> Judgement {
+        let mut denies = self.denied.clone();
+        if denies.is_empty() {
+            denies = self.closed(call, Verdict::Deny);
+            denies.extend(self.constrained(call));
+            if let Some(limit) = call.over() {
+                denies.push(RuleHit::new(limit, DEFAULTS, Verdict::Deny));
+            }
+        }
+        if let Some(first) = denies.first() {
+            let reason = format!("denied by `{}` ({})", first.rule, first.from);
+            let decision = self.decision(None);
+            return Judgement {
+                verdict: Verdict::Deny,
+                rules: denies,
+                reason,
+                remember: None,
+                decision,
+            };
+        }
+        let coverage = self.coverage(call, commands_expected);
+        let asks = self.asks(subject, call, &coverage, commands_expected);
+        let decision = self.decision(asks.first());
+        let mut rules = self.granted.clone();
+        if let Coverage::Full(hits) = &coverage {
+            rules.extend(hits.iter().cloned());
+        }
+        let Some(first) = asks.first() else {
+            let reason = match rules.last() {
+                Some(hit) => format!("allowed by `{}` ({})", hit.rule, hit.from),
+                None => "nothing stands against it".to_owned(),
+            };
+            rules.extend(self.hook.1.clone());
+            return Judgement {
+                verdict: Verdict::Allow,
+                rules,
+                reason,
+                remember: None,
+                decision,
+            };
+        };
+        let remember = asks.iter().all(|ask| ask.can_be_remembered);
+        let reason = first.reason.clone();
+        rules.extend(asks.into_iter().map(|ask| ask.hit));
+        Judgement {
+            verdict: Verdict::Ask,
+            rules,
+            reason,
+            remember: remember.then(|| remember::rule(subject, call)).flatten(),
+            decision,
+        }
+    }
+
+    fn asks(
+        &self,
+        subject: &Subject,
+        call: &CallFacts<'_>,
+        coverage: &Coverage,
+        commands_expected: bool,
+    ) -> Vec<Asks> {
+        let mut asks = Vec::new();
+        let mut ask = |hit: RuleHit, reason: String, can_be_remembered: bool| {
+            asks.push(Asks {
+                hit,
+                reason,
+                can_be_remembered,
+            });
+        };
+        if let (HookAction::Confirm, Some(hit)) = &self.hook {
+            ask(hit.clone(), format!("`{}` ({})", hit.rule, hit.from), false);
+        }
+        for hit in self
+            .always_asks
+            .iter()
+            .cloned()
+            .chain(self.closed(call, Verdict::Ask))
+        {
+            let reason = format!("asked by `{}` ({})", hit.rule, hit.from);
+            ask(hit, reason, false);
+        }
+        let level = || {
+            let rule = format!("autonomy {}", self.level);
+            RuleHit::new(rule, &*self.level_from, Verdict::Ask)
+        };
+        if self.level == Autonomy::Supervised && !self.reads_only {
+            let reason = "autonomy `supervised` confirms every effect".to_owned();
+            ask(level(), reason, false);
+        }
+        let covered = matches!(coverage, Coverage::Full(_));
+        if let Coverage::Missing(why) = coverage {
+            let hit = RuleHit::new("no allow rule matches", DEFAULTS, Verdict::Ask);
+            ask(hit, why.clone(), true);
+        } else if commands_expected && !covered {
+            let hit = RuleHit::new("no allow rule matches", DEFAULTS, Verdict::Ask);
+            let why = "a command that no rule allows is asked about";
+            ask(hit, why.to_owned(), true);
+        }
+        if self.level == Autonomy::Standard && self.dangerous && !covered {
+            let reason = format!("autonomy `standard` confirms `{}`", subject.name);
+            ask(level(), reason, true);
+        }
+        if subject.requires_approval && !covered {
+            let hit = RuleHit::new("requires approval", DEFAULTS, Verdict::Ask);
+            ask(hit, format!("`{}` requires approval", subject.name), true);
+        }
+        asks
+    }
+
+    /// Hooks, level and rules as one decision.
+    fn decision(&self, asked: Option<&Asks>) -> Decision {
+        let (action, overridden, reason) = match (asked, &self.hook) {
+            (Some(ask), (hook, _)) => (
+                HookAction::Confirm,
+                *hook != HookAction::Confirm,
+                ask.reason.clone(),
+            ),
+            (None, (hook, Some(hit))) => (*hook, false, format!("`{}` ({})", hit.rule, hit.from)),
+            (None, (hook, None)) => (*hook, false, "no hook matches".to_owned()),
+        };
+        Decision {
+            action,
+            overridden,
+            reason,
+            level: self.level,
+        }
+    }
+}

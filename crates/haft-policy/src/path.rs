@@ -1,0 +1,446 @@
+//! Globs on absolute paths. `*` and `?` stop at `/`, `**` does not, `[a-z]` and `{a,b}` as usual,
+//! a backslash takes the meaning away. Written here because a rule must also be asked whether it
+//! could meet something below a folder, or covers all of it, which no glob crate answers.
+
+use std::path::{Component, Path, PathBuf};
+
+use haft_core::Resource;
+
+/// The folders that patterns start from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Relative patterns start here; absolute, with links resolved
+    pub workspace: PathBuf,
+    /// What `~/` stands for
+    pub home: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    One(char),
+    /// `?`
+    Any,
+    /// `*`: anything within a name
+    Star,
+    /// `**`: anything
+    Everything,
+    /// `**/`: no folder or several, up to a slash
+    Folders,
+    Class {
+        not: bool,
+        ranges: Vec<(char, char)>,
+    },
+}
+
+/// A compiled pattern; braces are opened into alternatives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathPattern {
+    alternatives: Vec<Vec<Token>>,
+    /// For resources that are not paths: the pattern as it stands
+    plain: Vec<Vec<Token>>,
+    /// `*` or `**` alone: in a rule that closes, that means any path at all
+    any: bool,
+}
+
+/// More alternatives than this are a mistake or an attack.
+const MAX_ALTERNATIVES: usize = 64;
+
+impl PathPattern {
+    pub(crate) fn parse(text: &str, places: &Places) -> Result<Self, String> {
+        let mut alternatives = Vec::new();
+        let mut plain = Vec::new();
+        for one in open_braces(text)? {
+            plain.push(tokens(&one)?);
+            alternatives.push(absolute(&one, places)?);
+        }
+        Ok(PathPattern {
+            alternatives,
+            plain,
+            any: matches!(text, "*" | "**"),
+        })
+    }
+
+    /// For rules that close: whether the resource, or anything it holds, is meant.
+    pub(crate) fn touches(&self, resource: &Resource) -> bool {
+        if self.any {
+            return true;
+        }
+        match resource {
+            Resource::File(path) => {
+                // `/etc/**` means `/etc` too: removing or replacing it changes all below.
+                let text = path.to_string_lossy();
+                self.matches(&text) || self.covers_below(&text)
+            }
+            Resource::Tree(path) => {
+                let text = path.to_string_lossy();
+                self.matches(&text) || self.reaches_below(&text)
+            }
+            Resource::Uri(uri) => matches_any(&self.plain, uri),
+        }
+    }
+
+    /// For rules that open: whether all of the resource is meant.
+    pub(crate) fn covers(&self, resource: &Resource) -> bool {
+        match resource {
+            Resource::File(path) => path.to_str().is_some_and(|text| self.matches(text)),
+            Resource::Tree(path) => path.to_str().is_some_and(|text| self.covers_below(text)),
+            Resource::Uri(uri) => matches_any(&self.plain, uri),
+        }
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        matches_any(&self.alternatives, text)
+    }
+
+    /// Some path below could match: some state is still alive after `text/`, and every state can
+    /// be led to the end.
+    fn reaches_below(&self, text: &str) -> bool {
+        self.alternatives
+            .iter()
+            .any(|tokens| states_after(tokens, &below(text)).alive())
+    }
+
+    /// Every path below matches: a final `**` has been reached.
+    fn covers_below(&self, text: &str) -> bool {
+        self.alternatives.iter().any(|tokens| {
+            let states = states_after(tokens, &below(text));
+            tokens.last() == Some(&Token::Everything) && states.fresh[tokens.len() - 1]
+        })
+    }
+}
+
+/// The path as a pattern that means exactly this path.
+pub(crate) fn escape(path: &str) -> String {
+    let mut escaped = String::with_capacity(path.len());
+    for c in path.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+fn below(text: &str) -> String {
+    format!("{}/", text.trim_end_matches('/'))
+}
+
+fn matches_any(alternatives: &[Vec<Token>], text: &str) -> bool {
+    alternatives
+        .iter()
+        .any(|tokens| states_after(tokens, text).fresh[tokens.len()])
+}
+
+/// Where the pattern can stand after some text. `inside` marks `**/` in the middle of a name,
+/// from where it cannot yet be left.
+struct States {
+    fresh: Vec<bool>,
+    inside: Vec<bool>,
+}
+
+impl States {
+    fn alive(&self) -> bool {
+        self.fresh.iter().chain(&self.inside).any(|&state| state)
+    }
+
+    fn close(&mut self, tokens: &[Token]) {
+        for (at, token) in tokens.iter().enumerate() {
+            if self.fresh[at] && matches!(token, Token::Star | Token::Everything | Token::Folders) {
+                self.fresh[at + 1] = true;
+            }
+        }
+    }
+}
+
+fn states_after(tokens: &[Token], text: &str) -> States {
+    let empty = || States {
+        fresh: vec![false; tokens.len() + 1],
+        inside: vec![false; tokens.len() + 1],
+    };
+    let mut states = empty();
+    states.fresh[0] = true;
+    states.close(tokens);
+    for c in text.chars() {
+        let mut next = empty();
+        for (at, token) in tokens.iter().enumerate() {
+            let (fresh, inside) = (states.fresh[at], states.inside[at]);
+            if *token == Token::Folders {
+                if fresh || inside {
+                    next.fresh[at] |= c == '/';
+                    next.inside[at] |= c != '/';
+                }
+                continue;
+            }
+            if !fresh {
+                continue;
+            }
+            match token {
+                Token::One(one) => next.fresh[at + 1] |= *one == c,
+                Token::Any => next.fresh[at + 1] |= c != '/',
+                Token::Star => next.fresh[at] |= c != '/',
+                Token::Everything => next.fresh[at] = true,
+                Token::Class { not, ranges } => {
+                    let within = ranges.iter().any(|(low, high)| (*low..=*high).contains(&c));
+                    next.fresh[at + 1] |= c != '/' && within != *not;
+                }
+                Token::Folders => {}
+            }
+        }
+        next.close(tokens);
+        states = next;
+        if !states.alive() {
+            break;
+        }
+    }
+    states
+}
+
+fn absolute(text: &str, places: &Places) -> Result<Vec<Token>, String> {
+    let (base, rest) = if text == "~" || text.starts_with("~/") {
+        let home = places
+            .home
+            .as_deref()
+            .ok_or("`~/` stands for nothing: no home folder is known")?;
+        (Some(home), text[1..].trim_start_matches('/'))
+    } else if text.starts_with('/') {
+        (None, text)
+    } else {
+        (Some(places.workspace.as_path()), text)
+    };
+    let mut start = PathBuf::from("/");
+    let mut kept = Vec::new();
+    if let Some(base) = base {
+        start.push(base);
+    }
+    // `.` and `..` are taken out of the pattern, as the host takes them out of the path.
+    for part in rest.split('/').filter(|part| !part.is_empty()) {
+        match part {
+            "." => {}
+            ".." if kept.is_empty() => {
+                start.pop();
+            }
+            ".." => {
+                kept.pop();
+            }
+            part => kept.push(part),
+        }
+    }
+    let mut pattern = escape(&clean(&start));
+    for part in &kept {
+        if !pattern.ends_with('/') {
+            pattern.push('/');
+        }
+        pattern.push_str(part);
+    }
+    if rest.ends_with('/') && !kept.is_empty() {
+        pattern.push_str("/**");
+    }
+    tokens(&pattern)
+}
+
+fn clean(path: &Path) -> String {
+    let mut cleaned = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => cleaned.push(name),
+            Component::ParentDir => {
+                cleaned.pop();
+            }
+            _ => {}
+        }
+    }
+    cleaned.to_string_lossy().into_owned()
+}
+
+fn tokens(text: &str) -> Result<Vec<Token>, String> {
+    let chars: Vec<char> = text.chars().collect();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while at < chars.len() {
+        match chars[at] {
+            '\\' if at + 1 < chars.len() => {
+                at += 1;
+                tokens.push(Token::One(chars[at]));
+            }
+            '?' => tokens.push(Token::Any),
+            '*' if chars.get(at + 1) == Some(&'*') => {
+                while chars.get(at + 1) == Some(&'*') {
+                    at += 1;
+                }
+                let starts = matches!(tokens.last(), None | Some(Token::One('/')));
+                if starts && chars.get(at + 1) == Some(&'/') {
+                    at += 1;
+                    tokens.push(Token::Folders);
+                } else {
+                    tokens.push(Token::Everything);
+                }
+            }
+            '*' => tokens.push(Token::Star),
+            '[' => {
+                let (class, end) = class(&chars, at)?;
+                tokens.push(class);
+                at = end;
+            }
+            c => tokens.push(Token::One(c)),
+        }
+        at += 1;
+    }
+    Ok(tokens)
+}
+
+fn class(chars: &[char], open: usize) -> Result<(Token, usize), String> {
+    let mut at = open + 1;
+    let not = matches!(chars.get(at), Some('!' | '^'));
+    if not {
+        at += 1;
+    }
+    let first = at;
+    let mut ranges = Vec::new();
+    loop {
+        match chars.get(at) {
+            None => return Err("`[` is never closed".to_owned()),
+            Some(']') if at > first => return Ok((Token::Class { not, ranges }, at)),
+            Some(&low) => match (chars.get(at + 1), chars.get(at + 2)) {
+                (Some('-'), Some(&high)) if high != ']' => {
+                    ranges.push((low, high));
+                    at += 3;
+                }
+                _ => {
+                    ranges.push((low, low));
+                    at += 1;
+                }
+            },
+        }
+    }
+}
+
+/// `a{b,c}d` becomes `abd` and `acd`.
+fn open_braces(text: &str) -> Result<Vec<String>, String> {
+    let mut done = Vec::new();
+    let mut open = vec![text.to_owned()];
+    while let Some(one) = open.pop() {
+        let Some((start, end, commas)) = first_braces(&one)? else {
+            done.push(one);
+            if done.len() > MAX_ALTERNATIVES {
+                return Err("too many alternatives in `{}`".to_owned());
+            }
+            continue;
+        };
+        if open.len() > MAX_ALTERNATIVES {
+            return Err("too many alternatives in `{}`".to_owned());
+        }
+        let mut from = start + 1;
+        for comma in commas.into_iter().chain([end]) {
+            open.push(format!(
+                "{}{}{}",
+                &one[..start],
+                &one[from..comma],
+                &one[end + 1..]
+            ));
+            from = comma + 1;
+        }
+    }
+    Ok(done)
+}
+
+type Braces = (usize, usize, Vec<usize>);
+
+fn first_braces(text: &str) -> Result<Option<Braces>, String> {
+    let (mut start, mut depth, mut commas) = (0, 0usize, Vec::new());
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        if std::mem::take(&mut escaped) {
+            continue;
+        }
+        match c {
+            '\\' => escaped = true,
+            '{' => {
+                if depth == 0 {
+                    start = at;
+                }
+                depth += 1;
+            }
+            ',' if depth == 1 => commas.push(at),
+            '}' if depth == 1 => return Ok(Some((start, at, commas))),
+            '}' if depth > 1 => depth -= 1,
+            _ => {}
+        }
+    }
+    if depth > 0 {
+        return Err("`{` is never closed".to_owned());
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> PathPattern {
+        let places = Places {
+            workspace: "/w/[x]".into(),
+            home: Some("/home/me".into()),
+        };
+        PathPattern::parse(text, &places).unwrap()
+    }
+
+    /// touches file, covers file, touches tree, covers tree
+    fn check(text: &str, path: &str, expected: [bool; 4]) {
+        let pattern = pattern(text);
+        let file = Resource::File(path.into());
+        let tree = Resource::Tree(path.into());
+        let got = [
+            pattern.touches(&file),
+            pattern.covers(&file),
+            pattern.touches(&tree),
+            pattern.covers(&tree),
+        ];
+        assert_eq!(got, expected, "{text} on {path}");
+    }
+
+    #[test]
+    fn globs_on_paths() {
+        check("/etc/**", "/etc/passwd", [true, true, true, true]);
+        check("/etc/**", "/etc/a/b", [true, true, true, true]);
+        check("/etc/**", "/etc", [true, false, true, true]);
+        check("/etc/**", "/etcetera", [false; 4]);
+        check("/etc/**", "/", [false, false, true, false]);
+        check("/etc/*", "/etc/a", [true, true, true, false]);
+        check("/etc/*", "/etc/a/b", [false; 4]);
+        check("/etc/", "/etc/a/b", [true, true, true, true]);
+        check("/**/.env", "/w/a/.env", [true, true, true, false]);
+        check("/**/.env", "/.env", [true, true, true, false]);
+        check("/**/.env", "/w/a.env", [false, false, true, false]);
+        check("/a/**/b", "/a/b", [true, true, true, false]);
+        check("/a/**.key", "/a/b/c.key", [true, true, true, false]);
+        check("**", "/anything", [true, false, true, false]);
+        check("**", "/w/[x]/a/b", [true, true, true, true]);
+        check("src/*.rs", "/w/[x]/src/a.rs", [true, true, true, false]);
+        check("./src/../x", "/w/[x]/x", [true, true, true, false]);
+        check("../y", "/w/y", [true, true, true, false]);
+        check("~/.ssh/**", "/home/me/.ssh/id", [true, true, true, true]);
+        check("/etc/../root/*", "/root/a", [true, true, true, false]);
+        check("/{a,b{c,d}}/x", "/bd/x", [true, true, true, false]);
+        check("/[a-c]?", "/bz", [true, true, true, false]);
+        check("/[!a-c]?", "/bz", [false; 4]);
+        check("/a\\*", "/ab", [false; 4]);
+        check(&escape("/a*[b]{c}"), "/a*[b]{c}", [true, true, true, false]);
+    }
+
+    #[test]
+    fn uris_are_text() {
+        let pattern = pattern("https://example.org/**");
+        assert!(pattern.covers(&Resource::Uri("https://example.org/a/b".into())));
+        assert!(!pattern.covers(&Resource::Uri("https://example.com/a".into())));
+    }
+
+    #[test]
+    fn broken_patterns_are_errors() {
+        for text in ["/[a", "/{a", &"{a,b}".repeat(10)] {
+            assert!(
+                PathPattern::parse(text, &Places::default()).is_err(),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Several layers of config, each compiled to a policy of its own; the strictest verdict wins.
+//! That is how a project file which nobody trusts yet can narrow and never widen.
+
+use haft_core::ToolSpec;
+
+use crate::bound::Bound;
+use crate::config::PolicyConfig;
+use crate::error::{PolicyError, did_you_mean};
+use crate::judgement::RuleHit;
+use crate::layer::CompiledLayer;
+use crate::path::Places;
+use crate::who::{Layer, Who};
+
+/// A rule in force, for `haft doctor`.
+pub type RuleLine = RuleHit;
+
+/// All layers, compiled. Immutable.
+#[derive(Debug)]
+pub struct Policy {
+    layers: Vec<CompiledLayer>,
+    places: Places,
+    revision: String,
+}
+
+impl Policy {
+    /// A broken layer is an error: there is no policy to run with then.
+    pub fn compile(layers: Vec<Layer>, places: Places) -> Result<Policy, PolicyError> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(format!("{places:?}").as_bytes());
+        let mut compiled = Vec::new();
+        for layer in &layers {
+            hasher.update(format!("{layer:?}").as_bytes());
+            compiled.push(CompiledLayer::compile(layer, &places)?);
+        }
+        if compiled.is_empty() {
+            // No config at all still has the defaults.
+            let layer = Layer {
+                from: crate::profile::DEFAULTS.to_owned(),
+                config: PolicyConfig::default(),
+            };
+            compiled.push(CompiledLayer::compile(&layer, &places)?);
+        }
+        Ok(Policy {
+            layers: compiled,
+            places,
+            revision: hasher.finalize().to_hex().to_string(),
+        })
+    }
+
+    /// A digest of everything compiled: an approval given under another one does not count.
+    pub fn revision(&self) -> &str {
+        &self.revision
+    }
+
+    /// Whether every layer knows the profile that was asked for. A caller for whom this fails is
+    /// denied everything, so say it early.
+    pub fn check_who(&self, who: &Who) -> Result<(), PolicyError> {
+        let Some(profile) = &who.profile else {
+            return Ok(());
+        };
+        for layer in &self.layers {
+            if !layer.profiles.contains_key(profile) {
+                let known = layer.profiles.keys().map(String::as_str);
+                return Err(
+                    PolicyError::new(&layer.from, format!("unknown profile: `{profile}`"))
+                        .hint(did_you_mean(profile, known)),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything about one tool for one caller; do it once and keep it.
+    pub fn bind(&self, tool: &ToolSpec, who: &Who) -> Bound {
+        let layers = self
+            .layers
+            .iter()
+            .map(|layer| layer.bind(tool, who, &self.places))
+            .collect();
+        Bound::new(tool, layers)
+    }
+
+    /// What is in force for this caller, in the order in which it is looked at.
+    pub fn rules_in_force(&self, who: &Who) -> Vec<RuleLine> {
+        let mut lines: Vec<RuleLine> = Vec::new();
+        for line in self.layers.iter().flat_map(|layer| layer.in_force(who)) {
+            let known = |other: &RuleLine| other.rule == line.rule && other.effect == line.effect;
+            if !lines.iter().any(known) {
+                lines.push(line);
+            }
+        }
+        lines
+    }
+}

@@ -1,0 +1,65 @@
+//! The rule that "always" would store: exactly this call, nothing wider. Programs that run what
+//! they are told are never remembered, because the next thing they are told is another one.
+
+use haft_core::Resource;
+
+use crate::binding::Subject;
+use crate::call::CallFacts;
+use crate::command;
+use crate::path;
+use crate::shell::{base, is_interpreter, is_invisible, is_shell, is_wrapper};
+
+/// Longest rule worth remembering; nobody reads a longer one before saying "always".
+const MAX_RULE: usize = 500;
+
+pub(crate) fn rule(subject: &Subject, call: &CallFacts<'_>) -> Option<String> {
+    let rule = if !call.effects.commands.is_empty() {
+        format!("{}({})", subject.name, command_pattern(call)?)
+    } else if !call.effects.accesses.is_empty() {
+        format!("{}({})", subject.name, path_pattern(call)?)
+    } else {
+        return without_subject(subject, call.effects.anything);
+    };
+    (rule.len() <= MAX_RULE && !rule.contains(|c| is_invisible(c) || c == '\n')).then_some(rule)
+}
+
+/// A tool from outside can be remembered whole; one of ours that may touch anything cannot.
+fn without_subject(subject: &Subject, anything: bool) -> Option<String> {
+    (!anything || !subject.built_in).then(|| subject.name.to_string())
+}
+
+fn command_pattern(call: &CallFacts<'_>) -> Option<String> {
+    let [line] = &call.lines[..] else {
+        return None;
+    };
+    let [command] = &line.script.commands[..] else {
+        return None;
+    };
+    let program = base(&command.words.first()?.text);
+    let plain = line.script.not_plain.is_none()
+        && line.script.over.is_none()
+        && command.redirects.is_empty()
+        && command.inner.is_empty()
+        && command.words.iter().all(|word| word.exact && !word.glob);
+    if !plain || is_shell(program) || is_interpreter(program) || is_wrapper(program) {
+        return None;
+    }
+    let words: Vec<&str> = command
+        .words
+        .iter()
+        .map(|word| word.text.as_str())
+        .collect();
+    Some(command::quote(&words))
+}
+
+fn path_pattern(call: &CallFacts<'_>) -> Option<String> {
+    let accesses = &call.effects.accesses;
+    let Resource::File(path) = &accesses.first()?.resource else {
+        return None;
+    };
+    let same = |resource: &Resource| matches!(resource, Resource::File(other) if other == path);
+    if call.effects.anything || !accesses.iter().all(|access| same(&access.resource)) {
+        return None;
+    }
+    path.to_str().map(path::escape)
+}

@@ -1,0 +1,330 @@
+//! The shipped pipeline, timed: a no-op tool with an eight-field schema, fifty rules, a budget,
+//! and a listener that reads every event. Reads commands on stdin, one a line, and answers each
+//! with one line of JSON:
+//!
+//! - `single N`: N calls, one after the other
+//! - `batch N`: N batches of a hundred calls
+//! - `resolve N`: N name look-ups among 10,000 tools
+//! - `definitions N`: all definitions of 10,000 tools, N times anew, and once more unchanged
+//! - `memory`: resident kilobytes with and without the 10,000 tools
+
+use std::hint::black_box;
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft_core::{
+    Call, Caller, CancelToken, DynTool, Effects, Identity, Output, Powers, Repeat, ResolvePath,
+    Tool, ToolContext, ToolError, ToolResult, ToolSpec, typed,
+};
+use haft_policy::{Layer, Places, Policy, PolicyConfig, Who};
+use haft_runtime::{EventBus, Filters, Runtime, RuntimeConfig, Session, Shape};
+use rustix::time::{ClockId, clock_gettime};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const TOOLS: usize = 10_000;
+
+/// Do nothing
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)]
+struct Noop {
+    /// A path
+    path: String,
+    /// A pattern
+    pattern: String,
+    /// A number
+    limit: u32,
+    /// Another number
+    offset: u32,
+    /// A switch
+    recursive: bool,
+    /// A choice
+    mode: Mode,
+    /// Some words
+    tags: Vec<String>,
+    /// A fraction
+    weight: f64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    Fast,
+    Slow,
+}
+
+impl Tool for Noop {
+    const NAME: &'static str = "bench.noop";
+    const REPEAT: Repeat = Repeat::Read;
+    type Power = ();
+
+    fn effects(&self, _power: &(), _cx: &ToolContext) -> Result<Effects, ToolError> {
+        Ok(Effects::none())
+    }
+
+    async fn run(self, _power: &(), _cx: &ToolContext) -> ToolResult {
+        Ok(Output::text("ok"))
+    }
+}
+
+fn args() -> Value {
+    json!({
+        "path": "src/main.rs", "pattern": "fn main", "limit": 100, "offset": 0,
+        "recursive": true, "mode": "fast", "tags": ["a", "b"], "weight": 0.5,
+    })
+}
+
+/// One of many: a real schema under another name.
+fn renamed(number: usize) -> Arc<dyn DynTool> {
+    let noop = typed::<Noop>();
+    let mut spec: ToolSpec = noop.spec().clone();
+    spec.name = format!("many.tool_{number}").into();
+    spec.module = "many".into();
+    spec.description = format!("Do nothing, in the way of number {number}, and say so at length");
+    Arc::new(Renamed { noop, spec })
+}
+
+struct Renamed {
+    noop: Arc<dyn DynTool>,
+    spec: ToolSpec,
+}
+
+impl DynTool for Renamed {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn unavailable(&self, cx: &ToolContext) -> Option<String> {
+        self.noop.unavailable(cx)
+    }
+
+    fn prepare(&self, args: &Value) -> Result<Box<dyn haft_core::Prepared>, ToolError> {
+        self.noop.prepare(args)
+    }
+}
+
+struct AsWritten;
+
+impl ResolvePath for AsWritten {
+    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
+        cwd.join(path)
+    }
+}
+
+fn runtime() -> Runtime {
+    let mut config = PolicyConfig::default();
+    for n in 0..20 {
+        config
+            .tools
+            .rules
+            .allow
+            .push(format!("shell.exec(program{n} status *)"));
+        config
+            .tools
+            .rules
+            .deny
+            .push(format!("file.write(/etc/{n}/**)"));
+    }
+    for n in 0..10 {
+        config.tools.rules.ask.push(format!("mcp.server{n}.*"));
+    }
+    let layer = Layer {
+        from: "bench".into(),
+        config,
+    };
+    let policy = Policy::compile(vec![layer], Places::default()).expect("a good policy");
+    let runtime = Runtime::new(RuntimeConfig::default(), policy);
+    runtime
+        .registry()
+        .register(typed::<Noop>(), None)
+        .expect("a free name");
+    runtime
+}
+
+fn session(runtime: &Runtime, bus: &EventBus) -> Session {
+    let caller = Caller {
+        session: "bench".into(),
+        agent: None,
+        provider: None,
+        identity: Identity::Agent,
+        workspace: Arc::new("/".into()),
+        powers: Arc::new(Powers::none()),
+        attachments: Arc::new([]),
+        events: Arc::new(bus.clone()),
+        person: None,
+        paths: Arc::new(AsWritten),
+        results: None,
+        cancel: CancelToken::new(),
+    };
+    runtime.session(caller, Who::default(), Filters::default())
+}
+
+struct Clock {
+    wall: Instant,
+    cpu: Duration,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Clock {
+            wall: Instant::now(),
+            cpu: cpu(),
+        }
+    }
+
+    fn per(&self, count: usize) -> Value {
+        let each = |time: Duration| time.as_nanos() as f64 / count.max(1) as f64;
+        json!({"ns_per_call": each(self.wall.elapsed()), "cpu_ns_per_call": each(cpu() - self.cpu)})
+    }
+}
+
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn resident_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
+        .unwrap_or(0)
+}
+
+struct Bench {
+    runtime: Runtime,
+    session: Session,
+    bus: EventBus,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let runtime = runtime();
+        let bus = EventBus::new();
+        let session = session(&runtime, &bus);
+        Bench {
+            runtime,
+            session,
+            bus,
+        }
+    }
+
+    async fn single(&self, count: usize) -> Value {
+        let mut listener = self.bus.listen();
+        let args = args();
+        let mut heard = 0;
+        let clock = Clock::start();
+        for _ in 0..count {
+            let call = Call::new("bench.noop", args.clone());
+            let outcome = black_box(self.runtime.call(&self.session, call).await);
+            assert!(outcome.ok, "{outcome:?}");
+            while black_box(listener.try_recv()).is_ok() {
+                heard += 1;
+            }
+        }
+        assert_eq!(heard, count * 2, "every event is read");
+        clock.per(count)
+    }
+
+    async fn batch(&self, count: usize) -> Value {
+        let mut listener = self.bus.listen();
+        let args = args();
+        let mut heard = 0;
+        let clock = Clock::start();
+        for _ in 0..count {
+            let calls = (0..100)
+                .map(|_| Call::new("bench.noop", args.clone()))
+                .collect();
+            let outcomes = black_box(self.runtime.execute_parallel(&self.session, calls).await);
+            assert!(outcomes.iter().all(|outcome| outcome.ok));
+            while black_box(listener.try_recv()).is_ok() {
+                heard += 1;
+            }
+        }
+        assert_eq!(heard, count * 200, "every event is read");
+        clock.per(count * 100)
+    }
+}
+
+fn with_many() -> Runtime {
+    let runtime = runtime();
+    runtime
+        .registry()
+        .register_all((0..TOOLS).map(renamed))
+        .expect("free names");
+    runtime
+}
+
+fn resolve(count: usize) -> Value {
+    let runtime = with_many();
+    let snapshot = runtime.registry().snapshot();
+    let names: Vec<String> = (0..TOOLS)
+        .map(|n| {
+            if n % 2 == 0 {
+                format!("many.tool_{n}")
+            } else {
+                format!("many__tool_{n}")
+            }
+        })
+        .collect();
+    let clock = Clock::start();
+    for n in 0..count {
+        let found = snapshot.resolve(&names[n * 7919 % TOOLS]);
+        assert!(black_box(found).is_some());
+    }
+    clock.per(count)
+}
+
+fn definitions(count: usize) -> Value {
+    let runtime = with_many();
+    let bus = EventBus::new();
+    let clock = Clock::start();
+    let mut bytes = 0;
+    for _ in 0..count {
+        let session = session(&runtime, &bus);
+        bytes = black_box(session.definitions(&runtime, Shape::Anthropic).json()).len();
+    }
+    let fresh = clock.per(count);
+    let session = session(&runtime, &bus);
+    session.definitions(&runtime, Shape::Anthropic).json();
+    let clock = Clock::start();
+    let again = session.definitions(&runtime, Shape::Anthropic).json();
+    assert_eq!(again.len(), bytes);
+    json!({
+        "ns_per_call": fresh["ns_per_call"], "cpu_ns_per_call": fresh["cpu_ns_per_call"],
+        "unchanged_ns": clock.per(1)["ns_per_call"], "bytes": bytes,
+    })
+}
+
+fn memory() -> Value {
+    let before = resident_kb();
+    let runtime = with_many();
+    let after = resident_kb();
+    let bus = EventBus::new();
+    let session = session(&runtime, &bus);
+    session.definitions(&runtime, Shape::Anthropic).json();
+    json!({"before_kb": before, "tools_kb": after - before, "definitions_kb": resident_kb() - after})
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let bench = Bench::new();
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let mut words = line.split_whitespace();
+        let command = words.next().unwrap_or_default();
+        let count = words.next().and_then(|word| word.parse().ok()).unwrap_or(1);
+        let answer = match command {
+            "single" => bench.single(count).await,
+            "batch" => bench.batch(count).await,
+            "resolve" => resolve(count),
+            "definitions" => definitions(count),
+            "memory" => memory(),
+            other => json!({"error": format!("unknown command: `{other}`")}),
+        };
+        println!("{answer}");
+        let _ = std::io::stdout().flush();
+    }
+}

@@ -1,0 +1,26 @@
+//! One call on its way: what every stage may look at, and what stages leave for the outcome.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haft_core::{Meta, ToolContext};
+use serde_json::Value;
+
+use crate::scheduler::Ticket;
+use crate::{Entry, Runtime, Session, View};
+
+pub(crate) struct Flight<'a> {
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) session: &'a Session,
+    pub(crate) view: Arc<View>,
+    /// As given, then as repaired by `validate`
+    pub(crate) args: Value,
+    /// The caller's own, shorter deadline
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) cx: ToolContext,
+    pub(crate) ticket: Ticket,
+    pub(crate) started: Instant,
+    /// Known once the name is resolved
+    pub(crate) entry: Option<Arc<Entry>>,
+    pub(crate) meta: Meta,
+}

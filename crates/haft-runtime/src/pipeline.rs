@@ -1,0 +1,92 @@
+//! The way of a call: one function, one line a stage, one file a stage; no stage knows the next.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use haft_core::{Call, Outcome, ToolError, ToolResult};
+
+use crate::flight::Flight;
+use crate::scheduler::Ticket;
+use crate::stages::{
+    approve, available, begin, end, inspect, judge, permit, reduce, resolve, run, schedule, trim,
+    validate,
+};
+use crate::{Entry, Explanation, Runtime, Session};
+
+/// Every call there is goes through here.
+pub(crate) async fn walk(
+    runtime: &Runtime,
+    session: &Session,
+    call: Call,
+    ticket: Ticket,
+    budget: usize,
+) -> Outcome {
+    let mut flight = begin::call(runtime, session, call, ticket, budget);
+    let result = AssertUnwindSafe(answer(&mut flight)).catch_unwind().await;
+    let result = result.unwrap_or_else(|panic| Err(panicked(panic)));
+    let output = inspect::result(&mut flight, result);
+    let output = reduce::output(&mut flight, output);
+    let output = trim::output(&mut flight, output);
+    end::call(flight, output)
+}
+
+/// From a name and arguments to what the tool says; the first stage that refuses ends it.
+async fn answer(flight: &mut Flight<'_>) -> ToolResult {
+    let tool = resolve::name(flight)?;
+    permit::tool(flight, tool)?;
+    available::tool(flight, tool)?;
+    let prepared = validate::arguments(flight, tool)?;
+    let judged = judge::effects(flight, tool, &*prepared)?;
+    let approval = approve::call(flight, &judged).await?;
+    schedule::turn(flight).await?;
+    run::tool(flight, prepared, &judged, approval).await
+}
+
+/// The stages that decide, without those that act.
+pub(crate) fn explain(
+    runtime: &Runtime,
+    session: &Session,
+    call: Call,
+    with_arguments: bool,
+) -> Result<Explanation, ToolError> {
+    let ticket = runtime.ticket(&session.caller().session);
+    let mut flight = begin::quietly(runtime, session, call, ticket, session.budget());
+    let tool = resolve::name(&mut flight)?;
+    permit::in_view(&flight, tool)?;
+    let bound = flight.view.bound(tool).clone();
+    let judgement = if with_arguments && bound.visible() {
+        let prepared = validate::arguments(&mut flight, tool)?;
+        judge::judgement(&flight, &bound, &prepared.effects(&flight.cx)?).into_owned()
+    } else {
+        bound.tool_verdict().clone()
+    };
+    Ok(Explanation {
+        tool: flight.cx.tool.to_string(),
+        judgement,
+    })
+}
+
+/// The stages that find.
+pub(crate) fn find(
+    runtime: &Runtime,
+    session: &Session,
+    call: Call,
+) -> Result<Arc<Entry>, ToolError> {
+    let ticket = runtime.ticket(&session.caller().session);
+    let mut flight = begin::quietly(runtime, session, call, ticket, session.budget());
+    let tool = resolve::name(&mut flight)?;
+    permit::tool(&flight, tool)?;
+    Ok(flight.view.entry(tool).clone())
+}
+
+fn panicked(panic: Box<dyn Any + Send>) -> ToolError {
+    let said = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned());
+    ToolError::failed(format!("the tool panicked: {said}"))
+        .hint("this is a fault in the tool; other tools are not affected")
+}

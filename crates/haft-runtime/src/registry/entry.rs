@@ -1,0 +1,61 @@
+//! One registered tool with what was compiled for it.
+
+use std::sync::Arc;
+
+use haft_core::{DynTool, Source, ToolContext};
+use jsonschema::Validator;
+
+pub struct Entry {
+    tool: Arc<dyn DynTool>,
+    api_name: Arc<str>,
+    validator: Validator,
+    source: Source,
+}
+
+impl Entry {
+    pub(super) fn new(
+        tool: Arc<dyn DynTool>,
+        api_name: Arc<str>,
+        validator: Validator,
+        plugin: Option<&str>,
+    ) -> Self {
+        let source = match plugin {
+            Some(id) => Source::Plugin(id.to_owned()),
+            None => tool.spec().source.clone(),
+        };
+        Entry {
+            tool,
+            api_name,
+            validator,
+            source,
+        }
+    }
+
+    pub(crate) fn tool(&self) -> &dyn DynTool {
+        &*self.tool
+    }
+
+    /// The name as providers accept it; no other tool has it.
+    pub fn api_name(&self) -> &Arc<str> {
+        &self.api_name
+    }
+
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    pub(crate) fn validator(&self) -> &Validator {
+        &self.validator
+    }
+
+    /// Why it cannot be called now: a backend that is missing, or the tool's own word.
+    pub fn unavailable(&self, cx: &ToolContext) -> Option<String> {
+        for capability in &self.tool.spec().capabilities {
+            let backend = capability.backend();
+            if !cx.caller.powers.has(backend) {
+                return Some(format!("needs the `{backend}` backend for `{capability}`"));
+            }
+        }
+        self.tool.unavailable(cx)
+    }
+}

@@ -1,0 +1,261 @@
+//! Every tool of every source. Readers take an immutable snapshot and never lock; writers build
+//! the next one and swap it whole.
+
+mod entry;
+mod names;
+mod schema_check;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use haft_core::{DynTool, Module, Pack, Source, ToolContext, ToolSpec};
+use serde::Serialize;
+use thiserror::Error;
+
+pub use self::entry::Entry;
+use self::names::Names;
+
+/// The live registry.
+#[derive(Default)]
+pub struct Registry {
+    current: ArcSwap<Snapshot>,
+    writing: Mutex<()>,
+}
+
+/// All tools at one moment.
+#[derive(Default, Clone)]
+pub struct Snapshot {
+    revision: u64,
+    entries: Vec<Arc<Entry>>,
+    names: Names,
+    quarantined: Vec<Quarantined>,
+    modules: BTreeMap<&'static str, Module>,
+}
+
+/// A tool that was kept out, and why. The rest work on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Quarantined {
+    pub name: String,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RegisterError {
+    #[error("a tool is already registered under this name: `{0}`")]
+    NameTaken(String),
+    #[error("`{tool}` and `{other}` both claim the alias `{alias}`")]
+    AliasTaken {
+        alias: String,
+        tool: String,
+        other: String,
+    },
+    #[error("not a tool name: `{0}`")]
+    BadName(String),
+    #[error("no such tool: `{0}`")]
+    Unknown(String),
+}
+
+impl Registry {
+    pub fn new() -> Self {
+        Registry::default()
+    }
+
+    /// The tools of this moment.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// Add one tool, tagged with the plugin it comes from. A schema that does not compile
+    /// quarantines the tool; that is not an error.
+    pub fn register(
+        &self,
+        tool: Arc<dyn DynTool>,
+        plugin: Option<&str>,
+    ) -> Result<(), RegisterError> {
+        self.change(|next| next.add(tool, plugin))
+    }
+
+    /// Add many tools in one step: all of them, or none if a name is taken.
+    pub fn register_all(
+        &self,
+        tools: impl IntoIterator<Item = Arc<dyn DynTool>>,
+    ) -> Result<(), RegisterError> {
+        self.change(|next| tools.into_iter().try_for_each(|tool| next.add(tool, None)))
+    }
+
+    /// Add modules with their tools. Reducers are the runtime's business.
+    pub fn register_packs<'a>(
+        &self,
+        packs: impl IntoIterator<Item = &'a Pack>,
+    ) -> Result<(), RegisterError> {
+        self.change(|next| {
+            packs.into_iter().try_for_each(|pack| {
+                next.modules.insert(pack.module.name, pack.module);
+                pack.tools
+                    .iter()
+                    .try_for_each(|tool| next.add(tool.clone(), None))
+            })
+        })
+    }
+
+    /// Put a tool in the place of the one that has its name.
+    pub fn replace(
+        &self,
+        tool: Arc<dyn DynTool>,
+        plugin: Option<&str>,
+    ) -> Result<(), RegisterError> {
+        self.change(|next| {
+            next.remove(&tool.spec().name)?;
+            next.add(tool, plugin)
+        })
+    }
+
+    pub fn unregister(&self, name: &str) -> Result<(), RegisterError> {
+        self.change(|next| next.remove(name))
+    }
+
+    pub fn get(&self, name: &str) -> Option<Arc<Entry>> {
+        self.current.load().get(name).cloned()
+    }
+
+    pub fn get_by_api_name(&self, api_name: &str) -> Option<Arc<Entry>> {
+        self.current.load().get_by_api_name(api_name).cloned()
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.current.load().get(name).is_some()
+    }
+
+    pub fn list(&self) -> Vec<Arc<Entry>> {
+        self.current.load().entries.clone()
+    }
+
+    /// The tools that can be called now.
+    pub fn available(&self, cx: &ToolContext) -> Vec<Arc<Entry>> {
+        self.filter(|entry| entry.unavailable(cx).is_none())
+    }
+
+    pub fn for_toolset(&self, toolset: &str) -> Vec<Arc<Entry>> {
+        self.filter(|entry| entry.spec().toolset.as_deref() == Some(toolset))
+    }
+
+    pub fn by_source(&self, source: &Source) -> Vec<Arc<Entry>> {
+        self.filter(|entry| entry.source() == source)
+    }
+
+    fn filter(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Arc<Entry>> {
+        self.current
+            .load()
+            .entries
+            .iter()
+            .filter(|entry| keep(entry))
+            .cloned()
+            .collect()
+    }
+
+    /// Build the next snapshot from this one and swap it in, or leave everything as it was.
+    fn change(
+        &self,
+        step: impl FnOnce(&mut Snapshot) -> Result<(), RegisterError>,
+    ) -> Result<(), RegisterError> {
+        let _one_writer = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = Snapshot::clone(&self.current.load());
+        step(&mut next)?;
+        next.revision += 1;
+        self.current.store(Arc::new(next));
+        Ok(())
+    }
+}
+
+impl Snapshot {
+    /// Grows with every change.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    pub fn quarantined(&self) -> &[Quarantined] {
+        &self.quarantined
+    }
+
+    pub fn modules(&self) -> impl Iterator<Item = &Module> {
+        self.modules.values()
+    }
+
+    pub fn module(&self, name: &str) -> Option<&Module> {
+        self.modules.get(name)
+    }
+
+    /// By canonical name, exactly.
+    pub fn get(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.names.canonical(name).map(|index| &self.entries[index])
+    }
+
+    pub fn get_by_api_name(&self, api_name: &str) -> Option<&Arc<Entry>> {
+        self.names.api(api_name).map(|index| &self.entries[index])
+    }
+
+    /// By any accepted name: exact, alias, API form, then ignoring case where only one tool
+    /// fits. Nothing is guessed.
+    pub fn resolve(&self, name: &str) -> Option<usize> {
+        self.names.resolve(name)
+    }
+
+    /// Every name a tool answers to, with the tool's position.
+    pub(crate) fn all_names(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.names.all()
+    }
+
+    fn add(&mut self, tool: Arc<dyn DynTool>, plugin: Option<&str>) -> Result<(), RegisterError> {
+        let spec = tool.spec();
+        if !names::acceptable(&spec.name) {
+            return Err(RegisterError::BadName(spec.name.to_string()));
+        }
+        let validator = match schema_check::compile(&spec.input_schema) {
+            Ok(validator) => validator,
+            Err(reason) => {
+                self.quarantined.push(Quarantined {
+                    name: spec.name.to_string(),
+                    reason,
+                });
+                return Ok(());
+            }
+        };
+        let aliases = names::aliases_of(spec);
+        let api_name = self
+            .names
+            .claim(&spec.name, &aliases, self.entries.len(), |index| {
+                self.entries[index].spec().name.to_string()
+            })?;
+        self.entries.push(Arc::new(Entry::new(
+            tool,
+            api_name.into(),
+            validator,
+            plugin,
+        )));
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &str) -> Result<(), RegisterError> {
+        self.quarantined
+            .retain(|quarantined| quarantined.name != name);
+        let gone = self
+            .names
+            .canonical(name)
+            .ok_or_else(|| RegisterError::Unknown(name.to_owned()))?;
+        self.entries.remove(gone);
+        self.names.forget(gone);
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// What is known about the tool.
+    pub fn spec(&self) -> &ToolSpec {
+        self.tool().spec()
+    }
+}

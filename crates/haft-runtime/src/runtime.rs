@@ -1,0 +1,126 @@
+//! What all calls share: the registry, the policy in force, limits, order and approvals.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use haft_core::{Pack, ToolError};
+use haft_policy::Policy;
+
+use crate::approvals::Approvals;
+use crate::scheduler::{Scheduler, Ticket};
+use crate::{Reducers, RegisterError, Registry};
+
+/// Limits, as the binary read them from config.
+#[derive(Debug, Clone)]
+pub struct RuntimeConfig {
+    /// Characters that the results of one turn may take together
+    pub result_budget: usize,
+    /// Deadline of a tool that states none
+    pub timeout: Duration,
+    /// No call runs longer, whatever its tool or arguments say
+    pub max_timeout: Option<Duration>,
+    /// How long a question waits for its answer
+    pub approval_timeout: Duration,
+    /// How long a tool may tidy up after it was told to stop
+    pub grace: Duration,
+}
+
+impl Default for RuntimeConfig {
+    fn default() -> Self {
+        RuntimeConfig {
+            result_budget: 80_000,
+            timeout: Duration::from_secs(30),
+            max_timeout: None,
+            approval_timeout: Duration::from_secs(300),
+            grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Stores an "always" rule and gives the policy that includes it.
+pub type RememberRule = Box<dyn Fn(&str) -> Result<Policy, String> + Send + Sync>;
+
+pub struct Runtime {
+    config: RuntimeConfig,
+    registry: Registry,
+    reducers: Reducers,
+    policy: ArcSwap<Policy>,
+    scheduler: Arc<Scheduler>,
+    approvals: Approvals,
+    remember: Option<RememberRule>,
+}
+
+impl Runtime {
+    pub fn new(config: RuntimeConfig, policy: Policy) -> Self {
+        let approvals = Approvals::new(config.approval_timeout);
+        Runtime {
+            config,
+            registry: Registry::new(),
+            reducers: Reducers::new(),
+            policy: ArcSwap::from_pointee(policy),
+            scheduler: Arc::default(),
+            approvals,
+            remember: None,
+        }
+    }
+
+    /// Where "always" is stored; without it, "always" means yes.
+    #[must_use]
+    pub fn remembering(mut self, remember: RememberRule) -> Self {
+        self.remember = Some(remember);
+        self
+    }
+
+    /// Register modules with their tools and reducers.
+    pub fn install(&self, packs: &[Pack]) -> Result<(), RegisterError> {
+        self.registry.register_packs(packs)?;
+        for reducer in packs.iter().flat_map(|pack| &pack.reducers) {
+            // A pack lists a tool's reducer once; a second one is left out, the first stays.
+            let _ = self.reducers.register(reducer.clone());
+        }
+        Ok(())
+    }
+
+    pub fn config(&self) -> &RuntimeConfig {
+        &self.config
+    }
+
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub fn reducers(&self) -> &Reducers {
+        &self.reducers
+    }
+
+    pub fn policy(&self) -> Arc<Policy> {
+        self.policy.load_full()
+    }
+
+    /// Put another policy in force; calls that are under way keep theirs, approvals given under
+    /// the old one no longer count.
+    pub fn set_policy(&self, policy: Policy) {
+        self.policy.store(Arc::new(policy));
+    }
+
+    pub(crate) fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    pub(crate) fn remember(&self, rule: &str) -> Result<(), ToolError> {
+        let Some(remember) = &self.remember else {
+            return Ok(());
+        };
+        let policy = remember(rule).map_err(|reason| {
+            ToolError::failed(format!("the rule could not be remembered: {reason}"))
+        })?;
+        self.set_policy(policy);
+        Ok(())
+    }
+
+    /// A place in the order of calls.
+    pub(crate) fn ticket(&self, session: &Arc<str>) -> Ticket {
+        self.scheduler.ticket(session)
+    }
+}

@@ -1,0 +1,130 @@
+//! Order where order matters. Each call takes a ticket when it enters; before it runs it waits
+//! for earlier tickets whose effects conflict with its own. An earlier call that has not said yet
+//! what it touches is waited for too. Calls without effects never wait.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use haft_core::Effects;
+
+#[derive(Default)]
+pub(crate) struct Scheduler {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    live: BTreeMap<u64, Slot>,
+    waiting: Vec<Waker>,
+}
+
+struct Slot {
+    session: Arc<str>,
+    /// None until the call knows
+    effects: Option<Arc<Effects>>,
+}
+
+/// A place in the order; given up when dropped.
+pub(crate) struct Ticket {
+    scheduler: Arc<Scheduler>,
+    number: u64,
+}
+
+impl Scheduler {
+    pub(crate) fn ticket(self: &Arc<Self>, session: &Arc<str>) -> Ticket {
+        let mut state = self.lock();
+        let number = state.next;
+        state.next += 1;
+        state.live.insert(
+            number,
+            Slot {
+                session: session.clone(),
+                effects: None,
+            },
+        );
+        Ticket {
+            scheduler: self.clone(),
+            number,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, step: impl FnOnce(&mut State)) {
+        let waiting = {
+            let mut state = self.lock();
+            step(&mut state);
+            std::mem::take(&mut state.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Ticket {
+    /// Say what the call touches, so that later calls need not wait for nothing.
+    pub(crate) fn declare(&self, effects: &Arc<Effects>) {
+        self.scheduler.change(|state| {
+            if let Some(slot) = state.live.get_mut(&self.number) {
+                slot.effects = Some(effects.clone());
+            }
+        });
+    }
+
+    /// Resolves when no earlier call conflicts.
+    pub(crate) fn turn(&self) -> Turn<'_> {
+        Turn { ticket: self }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.scheduler.change(|state| {
+            state.live.remove(&self.number);
+        });
+    }
+}
+
+pub(crate) struct Turn<'a> {
+    ticket: &'a Ticket,
+}
+
+impl Future for Turn<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.ticket.scheduler.lock();
+        if state.may_go(self.ticket.number) {
+            return Poll::Ready(());
+        }
+        state.waiting.push(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl State {
+    fn may_go(&self, number: u64) -> bool {
+        let Some(mine) = self.live.get(&number) else {
+            return true;
+        };
+        let Some(effects) = &mine.effects else {
+            return false;
+        };
+        effects.is_none()
+            || self.live.range(..number).all(|(_, earlier)| {
+                let same_session = earlier.session == mine.session;
+                match &earlier.effects {
+                    None => !same_session,
+                    // What one session may touch unknowingly does not hold up another.
+                    Some(theirs) if theirs.anything || effects.anything => {
+                        !same_session || !effects.conflict_with(theirs)
+                    }
+                    Some(theirs) => !effects.conflict_with(theirs),
+                }
+            })
+    }
+}

@@ -1,0 +1,126 @@
+//! A caller over time: who it is, what it has at hand, what it may see.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwapOption;
+use haft_core::{Caller, ToolContext};
+use haft_policy::Who;
+use tokio::sync::Mutex;
+
+use crate::view::{Filters, Scope, View};
+use crate::{Definitions, Entry, Runtime, Shape};
+
+pub struct Session {
+    caller: Arc<Caller>,
+    who: Who,
+    scopes: Vec<Scope>,
+    filters: Filters,
+    budget: usize,
+    turns: AtomicU64,
+    view: ArcSwapOption<View>,
+    asking: Mutex<()>,
+}
+
+impl Session {
+    pub(crate) fn new(caller: Caller, who: Who, filters: Filters, budget: usize) -> Self {
+        Session {
+            caller: Arc::new(caller),
+            who,
+            scopes: Vec::new(),
+            filters,
+            budget,
+            turns: AtomicU64::new(0),
+            view: ArcSwapOption::empty(),
+            asking: Mutex::default(),
+        }
+    }
+
+    /// The same caller with a narrower scope. There is no way to widen.
+    #[must_use]
+    pub fn scoped(&self, scope: Scope) -> Session {
+        let mut scopes = self.scopes.clone();
+        scopes.push(scope);
+        Session {
+            caller: self.caller.clone(),
+            who: self.who.clone(),
+            scopes,
+            filters: self.filters.clone(),
+            budget: self.budget,
+            turns: AtomicU64::new(self.turns.load(Ordering::Relaxed)),
+            view: ArcSwapOption::empty(),
+            asking: Mutex::default(),
+        }
+    }
+
+    pub fn caller(&self) -> &Arc<Caller> {
+        &self.caller
+    }
+
+    pub(crate) fn who(&self) -> &Who {
+        &self.who
+    }
+
+    /// Held while a person is being asked, so that questions come one at a time.
+    pub(crate) fn asking(&self) -> &Mutex<()> {
+        &self.asking
+    }
+
+    /// Characters that one turn's results may take together.
+    pub fn budget(&self) -> usize {
+        self.budget
+    }
+
+    pub(crate) fn turn(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// A new turn of the conversation begins.
+    pub fn next_turn(&self) {
+        self.turns.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The tools as this caller sees them now.
+    pub fn view(&self, runtime: &Runtime) -> Arc<View> {
+        let snapshot = runtime.registry().snapshot();
+        let policy = runtime.policy();
+        if let Some(view) = self
+            .view
+            .load_full()
+            .filter(|view| view.is_of(&snapshot, &policy))
+        {
+            return view;
+        }
+        let view = Arc::new(View::new(
+            snapshot,
+            policy,
+            self.who.clone(),
+            self.scopes.clone(),
+            self.filters.clone(),
+        ));
+        self.view.store(Some(view.clone()));
+        view
+    }
+
+    /// What a model is told, in a provider's shape.
+    pub fn definitions(&self, runtime: &Runtime, shape: Shape) -> Arc<Definitions> {
+        self.view(runtime)
+            .to_definitions(shape, &self.context("", ""))
+    }
+
+    /// Why a tool cannot be called now, if so.
+    pub fn unavailable(&self, entry: &Entry) -> Option<String> {
+        entry.unavailable(&self.context("", &entry.spec().name))
+    }
+
+    /// A context outside any call, to ask tools whether they are available.
+    pub(crate) fn context(&self, call_id: &str, tool: &str) -> ToolContext {
+        ToolContext::new(
+            call_id.into(),
+            tool.into(),
+            self.caller.clone(),
+            self.budget,
+            false,
+        )
+    }
+}

@@ -1,0 +1,185 @@
+//! approve: where policy says ask, suspend until a person says yes or no. The yes is bound to
+//! exactly this call and is used up when it starts.
+
+use std::path::Path;
+
+use haft_core::{
+    Answer, CommandLine, Effects, EventKind, Mode, Person, Question, Resource, ToolError,
+};
+use haft_policy::{Judgement, Verdict};
+use serde_json::Value;
+
+use super::judge::{self, Judged};
+use crate::approvals::{Approval, digest};
+use crate::flight::Flight;
+use crate::secrets;
+use crate::visible::{shortened, visible};
+
+/// Characters of one argument, and of a preview, that a question shows.
+const ARGUMENT: usize = 2_000;
+const DETAIL: usize = 20_000;
+
+pub(crate) async fn call(
+    flight: &mut Flight<'_>,
+    judged: &Judged,
+) -> Result<Option<Approval>, ToolError> {
+    let Some(judgement) = judged.ask.as_ref().filter(|_| !flight.cx.dry_run) else {
+        return Ok(None);
+    };
+    let Some(person) = flight.cx.caller.person.clone() else {
+        return Err(nobody(judgement));
+    };
+    let cancel = flight.cx.cancel.clone();
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(super::cancelled()),
+        answer = ask(flight, judged, &*person) => answer,
+    }
+}
+
+async fn ask(
+    flight: &Flight<'_>,
+    judged: &Judged,
+    person: &dyn Person,
+) -> Result<Option<Approval>, ToolError> {
+    // One question at a time: an earlier "always" may already answer this one.
+    let _alone = flight.session.asking().lock().await;
+    let policy = flight.runtime.policy();
+    let Some(judgement) = judge::again(flight, &policy, &judged.effects) else {
+        return Ok(None);
+    };
+    match judgement.verdict {
+        Verdict::Allow => return Ok(None),
+        Verdict::Deny => return Err(judge::denied(&flight.cx, &judgement)),
+        Verdict::Ask => {}
+    }
+    let approvals = flight.runtime.approvals();
+    let open = |policy| {
+        let bound_to = digest(&flight.cx, &flight.args, &judged.effects, policy);
+        approvals
+            .open(bound_to)
+            .map_err(|error| ToolError::failed("no randomness for an approval").caused_by(error))
+    };
+    let id = open(&policy)?;
+    let question = question(flight, &id, &judgement, &judged.effects).await;
+    flight.cx.emit(EventKind::Asked {
+        question: id.clone(),
+        reason: question.reason.clone(),
+    });
+    let answer = tokio::time::timeout(approvals.lifetime(), person.ask(&question)).await;
+    let answer = answer.unwrap_or(None);
+    let allowed = matches!(answer, Some(Answer::Yes | Answer::Always));
+    flight.cx.emit(EventKind::Answered {
+        question: id.clone(),
+        allowed,
+    });
+    match (answer, &judgement.remember) {
+        (Some(Answer::Always), Some(rule)) => {
+            approvals.close(&id);
+            flight.runtime.remember(rule)?;
+            let id = open(&flight.runtime.policy())?;
+            approvals.grant(&id);
+            Ok(Some(Approval(id)))
+        }
+        (Some(Answer::Yes | Answer::Always), _) => {
+            approvals.grant(&id);
+            Ok(Some(Approval(id)))
+        }
+        (Some(Answer::No), _) => {
+            approvals.close(&id);
+            Err(ToolError::denied(format!(
+                "`{}` was refused by a person",
+                flight.cx.tool
+            )))
+        }
+        (None, _) => {
+            approvals.close(&id);
+            Err(nobody(&judgement))
+        }
+    }
+}
+
+fn nobody(judgement: &Judgement) -> ToolError {
+    let error = ToolError::denied(format!(
+        "needs approval and nobody answered: {}",
+        judgement.reason
+    ));
+    error.hint(match &judgement.remember {
+        Some(rule) => format!(
+            "answer on a terminal, pass `--yes`, or allow it for good under `tools.rules.allow`: `{rule}`"
+        ),
+        None => "answer on a terminal or pass `--yes`".to_owned(),
+    })
+}
+
+async fn question(
+    flight: &Flight<'_>,
+    id: &str,
+    judgement: &Judgement,
+    effects: &Effects,
+) -> Question {
+    let detail = preview(flight, effects).await;
+    let clean = |text: String| visible(&secrets::mask(&text).text);
+    Question {
+        id: id.to_owned(),
+        tool: flight.cx.tool.to_string(),
+        summary: clean(summary(&flight.args, effects, &flight.cx.caller.workspace)),
+        detail: detail.map(|text| clean(shortened(&text, DETAIL).into_owned())),
+        reason: judgement.reason.clone(),
+        rule: judgement.remember.as_deref().map(visible),
+    }
+}
+
+/// What the tool would change, where looking is free of effects: a command would have to run.
+async fn preview(flight: &Flight<'_>, effects: &Effects) -> Option<String> {
+    let entry = flight.entry.as_ref()?;
+    if !entry.spec().has_preview || !effects.commands.is_empty() {
+        return None;
+    }
+    let prepared = entry.tool().prepare(&flight.args).ok()?;
+    let output = prepared.preview(&flight.cx).await.ok()?;
+    let texts: Vec<String> = output
+        .content
+        .into_iter()
+        .filter_map(|block| match block {
+            haft_core::Block::Text { text } => Some(text),
+            haft_core::Block::Image { .. } => None,
+        })
+        .collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+fn summary(args: &Value, effects: &Effects, workspace: &Path) -> String {
+    let mut lines = Vec::new();
+    for command in &effects.commands {
+        let (shown, cwd) = match command {
+            CommandLine::Shell { line, cwd } => (line.clone(), cwd),
+            CommandLine::Argv { argv, cwd } => (format!("{argv:?}"), cwd),
+        };
+        lines.push(format!("run: {}", shortened(&shown, ARGUMENT)));
+        if cwd != workspace {
+            lines.push(format!("in: {}", cwd.display()));
+        }
+    }
+    if effects.commands.is_empty() {
+        for access in &effects.accesses {
+            let verb = if access.mode == Mode::Write {
+                "change"
+            } else {
+                "read"
+            };
+            let what = match &access.resource {
+                Resource::File(path) => path.display().to_string(),
+                other => other.to_string(),
+            };
+            lines.push(format!("{verb}: {what}"));
+        }
+        for (key, value) in args.as_object().into_iter().flatten() {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            lines.push(format!("{key}: {}", shortened(&text, ARGUMENT)));
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,52 @@
+//! begin: the call gets its context, and listeners hear of it.
+
+use std::time::Instant;
+
+use haft_core::{Call, EventKind, Meta, ToolContext};
+
+use crate::flight::Flight;
+use crate::scheduler::Ticket;
+use crate::{Runtime, Session, ids};
+
+pub(crate) fn call<'a>(
+    runtime: &'a Runtime,
+    session: &'a Session,
+    call: Call,
+    ticket: Ticket,
+    budget: usize,
+) -> Flight<'a> {
+    let dry_run = call.dry_run;
+    let flight = quietly(runtime, session, call, ticket, budget);
+    flight.cx.emit(EventKind::Begin { dry_run });
+    flight
+}
+
+/// The same without telling anyone.
+pub(crate) fn quietly<'a>(
+    runtime: &'a Runtime,
+    session: &'a Session,
+    call: Call,
+    ticket: Ticket,
+    budget: usize,
+) -> Flight<'a> {
+    let call_id = call.id.unwrap_or_else(ids::call_id);
+    let caller = session.caller().clone();
+    Flight {
+        runtime,
+        session,
+        view: session.view(runtime),
+        args: call.args,
+        timeout: call.timeout,
+        cx: ToolContext::new(
+            call_id.into(),
+            call.name.into(),
+            caller,
+            budget,
+            call.dry_run,
+        ),
+        ticket,
+        started: Instant::now(),
+        entry: None,
+        meta: Meta::default(),
+    }
+}

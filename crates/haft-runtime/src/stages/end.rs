@@ -1,0 +1,31 @@
+//! end: the outcome, and listeners hear of it.
+
+use haft_core::{ErrorBody, EventKind, Outcome, Output};
+
+use crate::flight::Flight;
+
+pub(crate) fn call(flight: Flight<'_>, output: Output) -> Outcome {
+    let duration = flight.started.elapsed();
+    let error = output.error.map(|error| ErrorBody {
+        code: error.code,
+        message: error.message,
+        hint: error.hint,
+    });
+    let mut meta = flight.meta;
+    meta.duration_ms = duration.as_micros() as f64 / 1_000.0;
+    flight.cx.emit(EventKind::End {
+        ok: error.is_none(),
+        code: error.as_ref().map(|error| error.code),
+        duration_us: duration.as_micros() as u64,
+        chars: meta.total_chars,
+    });
+    Outcome {
+        ok: error.is_none(),
+        tool: flight.cx.tool.clone(),
+        call_id: flight.cx.call_id.clone(),
+        content: output.content,
+        structured: output.structured,
+        error,
+        meta,
+    }
+}

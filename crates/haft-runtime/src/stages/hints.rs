@@ -1,0 +1,225 @@
+//! From a schema violation to a sentence that helps to repair the call.
+
+use haft_core::ToolSpec;
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde_json::Value;
+
+use crate::visible::shortened;
+
+/// Violations told at once.
+pub(super) const MOST: usize = 5;
+/// Characters of a wrong value shown.
+const VALUE: usize = 60;
+
+pub(super) struct Problem {
+    pub(super) message: String,
+    hint: Option<String>,
+    missing: Option<String>,
+}
+
+/// One violation in words.
+pub(super) fn problem(error: &ValidationError<'_>, spec: &ToolSpec) -> Problem {
+    let at = place(error);
+    let shown = shortened(&error.instance().to_string(), VALUE).into_owned();
+    let plain = |message: String| Problem {
+        message,
+        hint: None,
+        missing: None,
+    };
+    match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => Problem {
+            message: format!(
+                "unknown key: {}",
+                keys(unexpected.iter().map(String::as_str), &at)
+            ),
+            hint: nearest_keys(unexpected, error, spec),
+            missing: None,
+        },
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            Problem {
+                message: format!("missing key: {}", keys([name], &at)),
+                hint: None,
+                missing: Some(name.to_owned()),
+            }
+        }
+        ValidationErrorKind::Type { kind } => {
+            let expected = match kind {
+                TypeKind::Single(kind) => kind.to_string(),
+                TypeKind::Multiple(kinds) => kinds
+                    .iter()
+                    .map(|kind| kind.to_string())
+                    .collect::<Vec<_>>()
+                    .join(" or "),
+            };
+            let got = kind_of(error.instance());
+            plain(format!(
+                "{}: expected {expected}, got {got}: `{shown}`",
+                named(&at)
+            ))
+        }
+        ValidationErrorKind::Enum { options } => {
+            let options: Vec<String> = options
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(plain_value)
+                .collect();
+            let wrong = plain_value(error.instance());
+            Problem {
+                message: format!("{}: `{shown}` is not one of its values", named(&at)),
+                hint: Some(did_you_mean(&wrong, &options, "valid values")),
+                missing: None,
+            }
+        }
+        _ => plain(format!("{}: {error}", named(&at))),
+    }
+}
+
+/// One hint for all of them: the nearest names first, then what there is.
+pub(super) fn together(problems: &[Problem], args: &Value, spec: &ToolSpec) -> Option<String> {
+    if !args.is_object() {
+        return Some("arguments are one JSON object".into());
+    }
+    if let Some(hint) = problems.iter().find_map(|problem| problem.hint.clone()) {
+        return Some(hint);
+    }
+    let missing: Vec<&String> = problems.iter().filter_map(|p| p.missing.as_ref()).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let described: Vec<String> = missing.iter().map(|name| describe(name, spec)).collect();
+    Some(described.join("; "))
+}
+
+fn describe(name: &str, spec: &ToolSpec) -> String {
+    let text = |key: &str| {
+        let property = spec
+            .input_schema
+            .get("properties")
+            .and_then(|all| all.get(name))?;
+        property.get(key).and_then(Value::as_str)
+    };
+    match (text("type"), text("description")) {
+        (Some(kind), Some(what)) => format!("`{name}` ({kind}): {what}"),
+        (Some(kind), None) => format!("`{name}` is a {kind}"),
+        _ => format!("add `{name}`"),
+    }
+}
+
+fn nearest_keys(
+    unexpected: &[String],
+    error: &ValidationError<'_>,
+    spec: &ToolSpec,
+) -> Option<String> {
+    let object = subschema(error, spec)?;
+    let valid: Vec<String> = object
+        .get("properties")?
+        .as_object()?
+        .keys()
+        .cloned()
+        .collect();
+    if valid.is_empty() {
+        return Some(format!("`{}` takes no parameters", spec.name));
+    }
+    // A key that is already there is not what was meant.
+    let given = error.instance().as_object();
+    let free: Vec<String> = valid
+        .iter()
+        .filter(|name| given.is_none_or(|given| !given.contains_key(*name)))
+        .cloned()
+        .collect();
+    let wrong = unexpected.first()?;
+    let meant = spec
+        .parameter_aliases
+        .get(wrong)
+        .or_else(|| nearest(wrong, &free));
+    let valid = keys(valid.iter().map(String::as_str), "");
+    Some(match meant {
+        Some(name) => format!("did you mean `{name}`? valid keys: {valid}"),
+        None => format!("valid keys: {valid}"),
+    })
+}
+
+/// The object schema that an unknown key broke.
+fn subschema<'s>(error: &ValidationError<'_>, spec: &'s ToolSpec) -> Option<&'s Value> {
+    let path = error.schema_path().to_string();
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    spec.input_schema.pointer(parent)
+}
+
+fn did_you_mean(wrong: &str, options: &[String], label: &str) -> String {
+    let list = keys(options.iter().map(String::as_str), "");
+    match nearest(wrong, options) {
+        Some(name) => format!("did you mean `{name}`? {label}: {list}"),
+        None => format!("{label}: {list}"),
+    }
+}
+
+fn nearest<'a>(wrong: &str, options: &'a [String]) -> Option<&'a String> {
+    let wrong = wrong.to_lowercase();
+    let contains = |option: &String| {
+        let option = option.to_lowercase();
+        wrong.len() >= 3 && (option.contains(&wrong) || wrong.contains(&option))
+    };
+    options
+        .iter()
+        .map(|option| {
+            (
+                strsim::normalized_damerau_levenshtein(&wrong, &option.to_lowercase()),
+                option,
+            )
+        })
+        .filter(|(likeness, option)| *likeness >= 0.5 || contains(option))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, option)| option)
+}
+
+fn place(error: &ValidationError<'_>) -> String {
+    error
+        .instance_path()
+        .to_string()
+        .trim_start_matches('/')
+        .replace('/', ".")
+}
+
+fn named(at: &str) -> String {
+    if at.is_empty() {
+        "arguments".into()
+    } else {
+        format!("`{at}`")
+    }
+}
+
+fn keys<'a>(names: impl IntoIterator<Item = &'a str>, at: &str) -> String {
+    let prefix = if at.is_empty() {
+        String::new()
+    } else {
+        format!("{at}.")
+    };
+    let names: Vec<String> = names
+        .into_iter()
+        .take(40)
+        .map(|name| format!("`{prefix}{}`", shortened(&crate::visible(name), VALUE)))
+        .collect();
+    names.join(", ")
+}
+
+fn plain_value(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

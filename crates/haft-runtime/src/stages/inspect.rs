@@ -1,0 +1,53 @@
+//! inspect: nothing secret leaves, and nothing untrusted passes for ours. Secrets are masked in
+//! every part of the answer; forged markers in untrusted text are taken apart.
+
+use haft_core::{Block, Output, ToolResult};
+
+use super::untrusted;
+use crate::flight::Flight;
+use crate::secrets;
+
+pub(crate) fn result(flight: &mut Flight<'_>, result: ToolResult) -> Output {
+    let mut output = result.unwrap_or_else(|error| Output::default().but_failed(error));
+    speak_for_structured(&mut output);
+    let untrusted = flight
+        .entry
+        .as_ref()
+        .is_some_and(|entry| entry.spec().output_is_untrusted);
+    let mut masked = 0;
+    for block in &mut output.content {
+        if let Block::Text { text } = block {
+            masked += mask(text);
+            if untrusted {
+                untrusted::disarm(text);
+            }
+        }
+    }
+    if let Some(structured) = &mut output.structured {
+        masked += secrets::mask_value(structured);
+    }
+    if let Some(error) = &mut output.error {
+        masked += mask(&mut error.message);
+        masked += error.hint.as_mut().map_or(0, mask);
+    }
+    flight.meta.masked = masked;
+    output
+}
+
+/// A result without text is told as text too: not every model reads structured content.
+fn speak_for_structured(output: &mut Output) {
+    if output.content.is_empty() && output.error.is_none() {
+        if let Some(structured) = &output.structured {
+            output.content.push(Block::text(structured.to_string()));
+        }
+    }
+}
+
+fn mask(text: &mut String) -> usize {
+    let masked = secrets::mask(text);
+    let count = masked.count;
+    if count > 0 {
+        *text = masked.text.into_owned();
+    }
+    count
+}

@@ -1,0 +1,58 @@
+//! judge: what exactly would this call touch, and what does policy say to that? Paths are
+//! resolved by the host before policy sees them, so a rule binds the effect, not its spelling.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use haft_core::{Effects, Prepared, ToolContext, ToolError};
+use haft_policy::{Bound, Judgement, Policy, Verdict};
+
+use crate::flight::Flight;
+
+/// A call that policy does not refuse.
+pub(crate) struct Judged {
+    pub(crate) effects: Arc<Effects>,
+    /// What has to be asked, if anything
+    pub(crate) ask: Option<Judgement>,
+}
+
+pub(crate) fn effects(
+    flight: &mut Flight<'_>,
+    tool: usize,
+    prepared: &dyn Prepared,
+) -> Result<Judged, ToolError> {
+    let effects = Arc::new(prepared.effects(&flight.cx)?);
+    let judgement = judgement(flight, flight.view.bound(tool), &effects);
+    let ask = match judgement.verdict {
+        Verdict::Allow => None,
+        Verdict::Ask => Some(judgement.into_owned()),
+        Verdict::Deny => return Err(denied(&flight.cx, &judgement)),
+    };
+    flight.meta.would = flight.cx.dry_run.then(|| match &ask {
+        Some(judgement) => format!("ask: {}", judgement.reason),
+        None => "run without asking".to_owned(),
+    });
+    flight.ticket.declare(&effects);
+    Ok(Judged { effects, ask })
+}
+
+pub(crate) fn judgement<'b>(
+    flight: &Flight<'_>,
+    bound: &'b Bound,
+    effects: &Effects,
+) -> Cow<'b, Judgement> {
+    let paths = &flight.cx.caller.paths;
+    bound.judge(effects, &|cwd, path| paths.resolve(cwd, path))
+}
+
+/// The same call judged by another policy.
+pub(crate) fn again(flight: &Flight<'_>, policy: &Policy, effects: &Effects) -> Option<Judgement> {
+    let entry = flight.entry.as_ref()?;
+    let bound = policy.bind(entry.spec(), flight.session.who());
+    Some(judgement(flight, &bound, effects).into_owned())
+}
+
+pub(crate) fn denied(cx: &ToolContext, judgement: &Judgement) -> ToolError {
+    ToolError::denied(format!("`{}` is denied: {}", cx.tool, judgement.reason))
+        .hint(format!("see why with `haft policy explain {}`", cx.tool))
+}

@@ -1,0 +1,26 @@
+//! The stages of a call, in their order.
+
+pub(crate) mod approve;
+pub(crate) mod available;
+pub(crate) mod begin;
+pub(crate) mod end;
+pub(crate) mod inspect;
+pub(crate) mod judge;
+pub(crate) mod permit;
+pub(crate) mod reduce;
+pub(crate) mod resolve;
+pub(crate) mod run;
+pub(crate) mod schedule;
+pub(crate) mod trim;
+pub(crate) mod validate;
+
+mod hints;
+mod structured;
+mod untrusted;
+
+use haft_core::{ErrorCode, ToolError};
+
+/// The caller gave up, wherever the call was.
+fn cancelled() -> ToolError {
+    ToolError::new(ErrorCode::Cancelled, "cancelled by the caller")
+}

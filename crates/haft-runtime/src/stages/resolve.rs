@@ -1,0 +1,59 @@
+//! resolve: any accepted name leads to one tool. An unknown one is answered with names that are
+//! near; nothing runs on a guess.
+
+use std::sync::Arc;
+
+use haft_core::ToolError;
+
+use crate::flight::Flight;
+use crate::{View, visible};
+
+/// The tool's position in the view.
+pub(crate) fn name(flight: &mut Flight<'_>) -> Result<usize, ToolError> {
+    let asked = flight.cx.tool.clone();
+    let index = flight
+        .view
+        .snapshot()
+        .resolve(&asked)
+        .ok_or_else(|| unknown(&flight.view, &asked))?;
+    let entry = flight.view.entry(index).clone();
+    let spec = entry.spec();
+    flight.cx.tool = spec.name.clone();
+    if let Some(most) = spec.max_result_chars {
+        flight.cx.result_budget = flight.cx.result_budget.min(most);
+    }
+    flight.entry = Some(entry);
+    Ok(index)
+}
+
+fn unknown(view: &View, asked: &Arc<str>) -> ToolError {
+    let shown: String = visible(asked).chars().take(100).collect();
+    if let Some(bad) = view
+        .snapshot()
+        .quarantined()
+        .iter()
+        .find(|bad| *bad.name == **asked)
+    {
+        return ToolError::not_available(format!("tool `{shown}` is quarantined: {}", bad.reason));
+    }
+    let error = ToolError::not_available(format!("Unknown tool: `{shown}`"));
+    let near = if asked.len() <= 200 {
+        view.near(asked)
+    } else {
+        Vec::new()
+    };
+    if !near.is_empty() {
+        return error.hint(format!("did you mean {}?", quoted(&near)));
+    }
+    match view.of_module(asked) {
+        siblings if !siblings.is_empty() => {
+            error.hint(format!("tools of that module: {}", quoted(&siblings)))
+        }
+        _ => error.hint("list the tools with `haft tools`"),
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}

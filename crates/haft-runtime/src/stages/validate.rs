@@ -1,0 +1,76 @@
+//! validate: the arguments fit the schema, or the answer says which field is wrong, what was
+//! expected and which name is nearest. Other spellings of parameters are put right here, so
+//! nothing later knows them.
+
+use haft_core::{Prepared, ToolError, ToolSpec};
+use serde_json::{Map, Value};
+
+use super::hints;
+use crate::Entry;
+use crate::flight::Flight;
+
+pub(crate) fn arguments(
+    flight: &mut Flight<'_>,
+    tool: usize,
+) -> Result<Box<dyn Prepared>, ToolError> {
+    let entry = flight.view.entry(tool).clone();
+    if flight.args.is_null() {
+        flight.args = Value::Object(Map::new());
+    }
+    if !entry.validator().is_valid(&flight.args) {
+        repair(&mut flight.args, entry.spec())?;
+        if !entry.validator().is_valid(&flight.args) {
+            return Err(misfit(&flight.args, &entry));
+        }
+    }
+    entry.tool().prepare(&flight.args)
+}
+
+/// What can be put right without guessing: the documents' parameter names become ours, and a
+/// `null` for an optional parameter means that it was not given.
+fn repair(args: &mut Value, spec: &ToolSpec) -> Result<(), ToolError> {
+    let Value::Object(given) = args else {
+        return Ok(());
+    };
+    for (alias, name) in &spec.parameter_aliases {
+        let Some(value) = given.shift_remove(alias) else {
+            continue;
+        };
+        if given.contains_key(name) {
+            return Err(ToolError::input_invalid(format!(
+                "`{alias}` and `{name}` are the same parameter, given twice"
+            ))
+            .hint(format!("use `{name}`")));
+        }
+        given.insert(name.clone(), value);
+    }
+    let required = spec.input_schema.get("required").and_then(Value::as_array);
+    let is_required =
+        |key: &str| required.is_some_and(|names| names.iter().any(|name| name == key));
+    let known = spec.input_schema.get("properties");
+    given.retain(|key, value| {
+        !value.is_null() || is_required(key) || known.is_none_or(|known| known.get(key).is_none())
+    });
+    Ok(())
+}
+
+fn misfit(args: &Value, entry: &Entry) -> ToolError {
+    let spec = entry.spec();
+    let problems: Vec<hints::Problem> = entry
+        .validator()
+        .iter_errors(args)
+        .take(hints::MOST)
+        .map(|e| hints::problem(&e, spec))
+        .collect();
+    let mut messages: Vec<&str> = Vec::new();
+    for problem in &problems {
+        if !messages.contains(&problem.message.as_str()) {
+            messages.push(&problem.message);
+        }
+    }
+    let error = ToolError::input_invalid(format!("`{}`: {}", spec.name, messages.join("; ")));
+    match hints::together(&problems, args, spec) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}

@@ -1,0 +1,212 @@
+//! What one caller may see and call: a registry snapshot through scopes, filters and policy.
+
+use std::sync::{Arc, OnceLock};
+
+use haft_core::{Source, ToolContext, canonical_module, module_aliases};
+use haft_policy::{Bound, Policy, Who};
+
+use crate::definitions::DefinitionCache;
+use crate::{Definitions, Entry, Shape, Snapshot};
+
+/// Which tools exist at all for a caller. Children add scopes to their parent's: they can only
+/// narrow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Only these, where given: names, aliases, or `module.*`
+    pub allowed: Option<Vec<String>>,
+    /// Never these
+    pub denied: Vec<String>,
+}
+
+/// A caller's choice among sources.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filters {
+    /// Built-in tools must be listed here, by name or toolset, unless the list is empty
+    pub toolset: Vec<String>,
+    /// MCP servers whose tools are in; all of them when not given
+    pub allowed_mcp_servers: Option<Vec<String>>,
+    /// Plugins whose tools are in; all of them when not given
+    pub allowed_plugins: Option<Vec<String>>,
+}
+
+/// A snapshot as one caller sees it. Policy is bound to a tool when the tool is first looked at.
+pub struct View {
+    snapshot: Arc<Snapshot>,
+    policy: Arc<Policy>,
+    who: Who,
+    scopes: Vec<Scope>,
+    filters: Filters,
+    bound: Box<[OnceLock<Arc<Bound>>]>,
+    definitions: DefinitionCache,
+}
+
+impl View {
+    pub(crate) fn new(
+        snapshot: Arc<Snapshot>,
+        policy: Arc<Policy>,
+        who: Who,
+        scopes: Vec<Scope>,
+        filters: Filters,
+    ) -> Self {
+        let bound = snapshot.entries().iter().map(|_| OnceLock::new()).collect();
+        let definitions = DefinitionCache::default();
+        View {
+            snapshot,
+            policy,
+            who,
+            scopes,
+            filters,
+            bound,
+            definitions,
+        }
+    }
+
+    pub(crate) fn is_of(&self, snapshot: &Arc<Snapshot>, policy: &Arc<Policy>) -> bool {
+        Arc::ptr_eq(&self.snapshot, snapshot) && Arc::ptr_eq(&self.policy, policy)
+    }
+
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(crate) fn entry(&self, index: usize) -> &Arc<Entry> {
+        &self.snapshot.entries()[index]
+    }
+
+    /// What policy says about this tool for this caller.
+    pub(crate) fn bound(&self, index: usize) -> &Arc<Bound> {
+        self.bound[index]
+            .get_or_init(|| Arc::new(self.policy.bind(self.entry(index).spec(), &self.who)))
+    }
+
+    /// Why the tool does not exist for this caller, if so: scopes first, then filters.
+    pub(crate) fn outside(&self, index: usize) -> Option<String> {
+        let entry = self.entry(index);
+        let name = &entry.spec().name;
+        for scope in &self.scopes {
+            if scope.denied.iter().any(|pattern| names(pattern, entry)) {
+                return Some(format!("`{name}` is not permitted in this view"));
+            }
+            let listed =
+                |allowed: &Vec<String>| allowed.iter().any(|pattern| names(pattern, entry));
+            if scope
+                .allowed
+                .as_ref()
+                .is_some_and(|allowed| !listed(allowed))
+            {
+                return Some(format!("`{name}` is not permitted in this view"));
+            }
+        }
+        self.filtered(entry)
+    }
+
+    fn filtered(&self, entry: &Entry) -> Option<String> {
+        let spec = entry.spec();
+        let name = &spec.name;
+        let out = |list: &Option<Vec<String>>, id: &String| {
+            list.as_ref().is_some_and(|allowed| !allowed.contains(id))
+        };
+        match entry.source() {
+            Source::Mcp(server) if out(&self.filters.allowed_mcp_servers, server) => Some(format!(
+                "`{name}` is not permitted: MCP server `{server}` is filtered out"
+            )),
+            Source::Plugin(id) if out(&self.filters.allowed_plugins, id) => Some(format!(
+                "`{name}` is not permitted: plugin `{id}` is filtered out"
+            )),
+            Source::Builtin if !spec.always_include && !self.filters.toolset.is_empty() => {
+                let in_toolset =
+                    |word: &String| spec.toolset.as_ref() == Some(word) || names(word, entry);
+                (!self.filters.toolset.iter().any(in_toolset))
+                    .then(|| format!("`{name}` is not permitted: it is not in the toolset"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The tools this caller can see, by position: in scope, through the filters, not denied.
+    pub(crate) fn visible(&self) -> impl Iterator<Item = usize> {
+        (0..self.bound.len())
+            .filter(|&index| self.outside(index).is_none() && self.bound(index).visible())
+    }
+
+    /// The tools this caller can see.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.visible().map(|index| self.entry(index))
+    }
+
+    /// What a model is told: available tools, within toolset and filters, not denied. The same
+    /// object comes back until something changes.
+    pub fn to_definitions(&self, shape: Shape, cx: &ToolContext) -> Arc<Definitions> {
+        let shown: Vec<usize> = self
+            .visible()
+            .filter(|&index| self.entry(index).unavailable(cx).is_none())
+            .collect();
+        self.definitions.get(shape, shown, &self.snapshot)
+    }
+
+    /// Up to three names close to a wrong one, of tools this caller can see.
+    pub(crate) fn near(&self, wrong: &str) -> Vec<String> {
+        let wanted = wrong.to_lowercase();
+        let limit = (wanted.chars().count() / 3).clamp(1, 3);
+        let mut near: Vec<(usize, &str)> = self
+            .snapshot
+            .all_names()
+            .filter(|(name, _)| name.len().abs_diff(wanted.len()) <= limit)
+            .filter_map(|(name, index)| {
+                let distance = strsim::osa_distance(&wanted, &name.to_lowercase());
+                (distance <= limit && self.outside(index).is_none() && self.bound(index).visible())
+                    .then(|| (distance, &*self.entry(index).spec().name))
+            })
+            .collect();
+        near.sort_unstable();
+        let mut names: Vec<String> = Vec::new();
+        for (_, name) in near {
+            if !names.iter().any(|seen| seen == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names.truncate(3);
+        names
+    }
+
+    /// Some tools of the module that a wrong name starts with.
+    pub(crate) fn of_module(&self, wrong: &str) -> Vec<String> {
+        let Some((module, _)) = wrong
+            .split_once(['.', ':'])
+            .or_else(|| wrong.split_once("__"))
+        else {
+            return Vec::new();
+        };
+        let module = canonical_module(module);
+        self.tools()
+            .filter(|entry| entry.spec().module == module)
+            .take(5)
+            .map(|entry| entry.spec().name.to_string())
+            .collect()
+    }
+}
+
+/// Whether a word of a scope or toolset means this tool: `*`, `module.*`, or any of its names.
+fn names(word: &str, entry: &Entry) -> bool {
+    let spec = entry.spec();
+    if word == "*" || word == &*spec.name || word == &**entry.api_name() {
+        return true;
+    }
+    if let Some(prefix) = word.strip_suffix(".*") {
+        let prefix = canonical_module(prefix);
+        return spec
+            .name
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.starts_with('.'));
+    }
+    spec.aliases.iter().any(|alias| alias == word)
+        || module_aliases(&spec.module).any(|module| {
+            word.strip_prefix(module)
+                .and_then(|rest| rest.strip_prefix('.'))
+                == Some(spec.action())
+        })
+}

@@ -1,0 +1,148 @@
+//! A runtime with the fixture tools, a workspace and a home, both gone when dropped.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft_core::{Caller, CancelToken, EventSink, Identity, NoEvents, Person, Powers, ResolvePath};
+use haft_host::FileResults;
+use haft_policy::{Layer, Places, Policy, PolicyConfig, Who};
+use haft_runtime::{Filters, RememberRule, Runtime, RuntimeConfig, Session};
+use tempfile::TempDir;
+
+use crate::{Cells, pack};
+
+pub struct House {
+    pub runtime: Runtime,
+    pub workspace: TempDir,
+    pub home: TempDir,
+    pub cells: Cells,
+    pub events: Arc<dyn EventSink>,
+    pub person: Option<Arc<dyn Person>>,
+}
+
+#[derive(Default)]
+pub struct HouseBuilder {
+    policy: PolicyConfig,
+    config: RuntimeConfig,
+    person: Option<Arc<dyn Person>>,
+    events: Option<Arc<dyn EventSink>>,
+    remember: Option<RememberRule>,
+}
+
+impl House {
+    pub fn builder() -> HouseBuilder {
+        HouseBuilder::default()
+    }
+
+    /// A session of an agent, with a name of its own.
+    pub fn session(&self, name: &str) -> Session {
+        self.session_as(name, Who::default(), Filters::default())
+    }
+
+    pub fn session_as(&self, name: &str, who: Who, filters: Filters) -> Session {
+        let mut caller = self.caller(name);
+        caller.identity = who.identity;
+        self.runtime.session(caller, who, filters)
+    }
+
+    pub fn caller(&self, name: &str) -> Caller {
+        let mut powers = Powers::none();
+        powers.insert(self.cells.clone());
+        Caller {
+            session: name.into(),
+            agent: None,
+            provider: None,
+            identity: Identity::Agent,
+            workspace: Arc::new(self.workspace.path().to_owned()),
+            powers: Arc::new(powers),
+            attachments: Arc::new([]),
+            events: self.events.clone(),
+            person: self.person.clone(),
+            paths: Arc::new(Lexical),
+            results: Some(Arc::new(FileResults::new(self.home.path()))),
+            cancel: CancelToken::new(),
+        }
+    }
+}
+
+impl HouseBuilder {
+    #[must_use]
+    pub fn policy(mut self, change: impl FnOnce(&mut PolicyConfig)) -> Self {
+        change(&mut self.policy);
+        self
+    }
+
+    #[must_use]
+    pub fn config(mut self, change: impl FnOnce(&mut RuntimeConfig)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    #[must_use]
+    pub fn person(mut self, person: Arc<dyn Person>) -> Self {
+        self.person = Some(person);
+        self
+    }
+
+    #[must_use]
+    pub fn events(mut self, events: Arc<dyn EventSink>) -> Self {
+        self.events = Some(events);
+        self
+    }
+
+    #[must_use]
+    pub fn remembering(mut self, remember: RememberRule) -> Self {
+        self.remember = Some(remember);
+        self
+    }
+
+    /// Build it.
+    ///
+    /// # Panics
+    /// When the machine has no room for two folders, or the policy does not compile.
+    #[allow(clippy::expect_used)]
+    pub fn build(self) -> House {
+        let workspace = TempDir::new().expect("a workspace");
+        let home = TempDir::new().expect("a home");
+        let policy = compile(self.policy, workspace.path());
+        let mut runtime = Runtime::new(self.config, policy);
+        if let Some(remember) = self.remember {
+            runtime = runtime.remembering(remember);
+        }
+        runtime.install(&[pack()]).expect("fixture names are free");
+        House {
+            runtime,
+            workspace,
+            home,
+            cells: Cells::default(),
+            events: self.events.unwrap_or_else(|| Arc::new(NoEvents)),
+            person: self.person,
+        }
+    }
+}
+
+/// A policy of one layer.
+///
+/// # Panics
+/// When it does not compile.
+#[allow(clippy::expect_used)]
+fn compile(config: PolicyConfig, workspace: &Path) -> Policy {
+    let layer = Layer {
+        from: "test".into(),
+        config,
+    };
+    let places = Places {
+        workspace: workspace.to_owned(),
+        home: None,
+    };
+    Policy::compile(vec![layer], places).expect("a good policy")
+}
+
+/// Paths as they are written: fixture tools touch no files.
+struct Lexical;
+
+impl ResolvePath for Lexical {
+    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
+        cwd.join(path)
+    }
+}

@@ -1,0 +1,234 @@
+//! `shell.exec`: one line, run to its end. What is kept of its output, and how it is ended with
+//! all it started, is the host's part; here its story is told.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use haft_core::{
+    CommandLine, Effects, ErrorCode, Output, Repeat, Resource, Risk, Tool, ToolContext, ToolError,
+    ToolResult, ToolSpec,
+};
+use haft_host::{Finished, LONGEST_TIMEOUT, RunProcesses, ShellRequest, Watch};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const DEFAULT_TIMEOUT_MS: u64 = 300_000;
+
+/// What the pipeline adds to the longest time a command can have, so that the command's own
+/// limit comes first and its output is not lost.
+const MARGIN: Duration = Duration::from_secs(60);
+
+/// Run a shell command and return its output: standard output and standard error in the order
+/// written. It has no input and no terminal. Each call starts anew: `cd` and variables do not
+/// last, use `cwd` instead. Everything the command starts ends with the call.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Exec {
+    /// Command line for the shell
+    #[schemars(length(min = 1), extend("x-aliases" = ["cmd"]))]
+    command: String,
+    /// Directory to run in, relative to the workspace; the workspace itself if left out
+    #[serde(default)]
+    #[schemars(extend("x-aliases" = ["workdir"]))]
+    cwd: Option<String>,
+    /// Milliseconds until the command is ended: 300000 if left out, 0 for the longest allowed
+    #[serde(default)]
+    #[schemars(extend("x-aliases" = ["timeout_ms", "timeoutMs"]))]
+    timeout: Option<u64>,
+    /// Where policy was told it would run
+    #[serde(skip)]
+    judged: OnceLock<PathBuf>,
+}
+
+impl Tool for Exec {
+    const NAME: &'static str = "shell.exec";
+    const REPEAT: Repeat = Repeat::Unsafe;
+    type Power = RunProcesses;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        let mut spec = spec
+            .titled("Run a shell command")
+            .aliases(&["bash", "Bash", "terminal", "shell.bash"])
+            .tags(&[
+                "shell", "bash", "command", "terminal", "run", "execute", "script",
+            ])
+            .side_effects(&["runs programs that may change files and use the network"])
+            .risk(Risk::High)
+            .example(
+                "Print a line",
+                json!({"command": "echo hello"}),
+                json!({"status": "completed", "exitCode": 0, "signal": null, "timedOut": false,
+                       "output": "hello\n", "tail": "hello\n", "truncated": false}),
+            )
+            .example(
+                "A command that fails",
+                json!({"command": "echo oops >&2; exit 3"}),
+                json!({"status": "failed", "exitCode": 3, "output": "oops\n"}),
+            )
+            .example(
+                "A command that takes too long",
+                json!({"command": "sleep 100", "timeout": 200}),
+                json!({"status": "failed", "exitCode": null, "signal": "SIGTERM",
+                       "timedOut": true, "output": ""}),
+            );
+        spec.output_schema = Some(output_schema());
+        spec.timeout = Some(LONGEST_TIMEOUT + MARGIN);
+        spec.eager_input_streaming = true;
+        spec
+    }
+
+    fn effects(&self, power: &RunProcesses, cx: &ToolContext) -> Result<Effects, ToolError> {
+        let cwd = self.directory(power)?;
+        let workspace = cx.caller.workspace.as_path();
+        let mut effects = Effects::none()
+            .writes(Resource::Tree(workspace.to_owned()))
+            .bound_to(power.fingerprint());
+        if !cwd.starts_with(workspace) {
+            effects = effects.writes(Resource::Tree(cwd.clone()));
+        }
+        Ok(effects.runs(CommandLine::Shell {
+            line: self.command.clone(),
+            cwd,
+        }))
+    }
+
+    async fn run(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
+        let cwd = self.directory(power)?;
+        let workdir = cwd.to_string_lossy().into_owned();
+        let request = ShellRequest {
+            line: self.command,
+            cwd,
+            timeout: Duration::from_millis(self.timeout.unwrap_or(DEFAULT_TIMEOUT_MS)),
+        };
+        let watch = Watch {
+            live: &mut |text| cx.progress(text),
+            cancel: &cx.cancel,
+            session: &cx.caller.session,
+        };
+        let finished = power.run(request, watch).await?;
+        Ok(answer(finished, &workdir))
+    }
+}
+
+impl Exec {
+    /// Where the line runs. A link that was moved after policy had looked is noticed.
+    fn directory(&self, power: &RunProcesses) -> Result<PathBuf, ToolError> {
+        if self.command.trim().is_empty() {
+            return Err(ToolError::input_invalid("`command`: must not be empty"));
+        }
+        let now = power.directory(self.cwd.as_deref())?;
+        let judged = self.judged.get_or_init(|| now.clone());
+        if *judged == now {
+            return Ok(now);
+        }
+        Err(ToolError::conflict(format!(
+            "the working directory now leads elsewhere: `{}`",
+            now.display()
+        ))
+        .hint("call again"))
+    }
+}
+
+fn answer(finished: Finished, workdir: &str) -> Output {
+    let error = failure(&finished);
+    let structured = json!({
+        "status": if error.is_none() { "completed" } else { "failed" },
+        "sessionId": Uuid::now_v7().to_string(),
+        "exitCode": finished.exit_code,
+        "signal": finished.signal,
+        "timedOut": finished.timed_out,
+        "startedAt": finished.started_at_ms,
+        "endedAt": finished.ended_at_ms,
+        "durationMs": finished.ended_at_ms - finished.started_at_ms,
+        "output": finished.output,
+        "tail": finished.tail,
+        "truncated": finished.truncated,
+        "workdir": workdir,
+    });
+    let text = told(&finished, error.as_ref());
+    let total_chars = finished.handle.is_some().then_some(finished.total_chars);
+    Output {
+        error,
+        handle: finished.handle,
+        total_chars,
+        ..Output::text(text).and_structured(structured)
+    }
+}
+
+/// How the command failed, if it did.
+fn failure(finished: &Finished) -> Option<ToolError> {
+    if finished.cancelled {
+        return Some(ToolError::new(
+            ErrorCode::Cancelled,
+            "command was cancelled",
+        ));
+    }
+    if finished.timed_out {
+        let limit = finished.timeout.as_millis();
+        let error = ToolError::new(
+            ErrorCode::TimedOut,
+            format!("command timed out after {limit} ms"),
+        );
+        return Some(error.hint("give it a larger `timeout`, or less to do"));
+    }
+    match (&finished.signal, finished.exit_code) {
+        (None, Some(0)) => None,
+        (None, Some(code)) => Some(ToolError::failed(format!(
+            "command exited with code {code}"
+        ))),
+        (Some(signal), _) => Some(ToolError::failed(format!("command was ended by {signal}"))),
+        (None, None) => Some(
+            ToolError::failed("command could not be ended")
+                .hint("a process of it is held by the system"),
+        ),
+    }
+}
+
+/// The output as text, with a last line on what went wrong and a first one on what is missing.
+fn told(finished: &Finished, error: Option<&ToolError>) -> String {
+    let mut text = String::new();
+    if finished.truncated && finished.handle.is_none() {
+        let reason = match &finished.keep_error {
+            Some(error) => format!("could not be kept: {error}"),
+            None => "is not kept".to_owned(),
+        };
+        let total = finished.total_chars;
+        text.push_str(&format!("[the beginning {reason}; {total} chars in all]\n"));
+    }
+    text.push_str(&finished.output);
+    if let Some(error) = error {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&format!("[{}]", error.message));
+    }
+    if text.is_empty() {
+        text.push_str("[no output]");
+    }
+    text
+}
+
+fn output_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "status": {"type": "string", "enum": ["completed", "failed"]},
+            "sessionId": {"type": "string"},
+            "exitCode": {"type": ["integer", "null"]},
+            "signal": {"type": ["string", "null"]},
+            "timedOut": {"type": "boolean"},
+            "startedAt": {"type": "integer", "description": "Milliseconds since 1970"},
+            "endedAt": {"type": "integer"},
+            "durationMs": {"type": "integer"},
+            "output": {"type": "string", "description": "The last 200,000 characters"},
+            "tail": {"type": "string", "description": "The last 4,000 characters"},
+            "truncated": {"type": "boolean"},
+            "workdir": {"type": "string"},
+        },
+        "required": ["status", "sessionId", "exitCode", "signal", "timedOut", "startedAt",
+                     "endedAt", "durationMs", "output", "tail", "truncated", "workdir"],
+    })
+}

@@ -1,0 +1,213 @@
+use haft_core::{Block, ErrorCode};
+use serde_json::{Value, json};
+
+use crate::fixture::Fixture;
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02";
+
+#[test]
+fn text_comes_with_line_numbers() {
+    let f = Fixture::new();
+    let path = f.at("ws/t.txt");
+    let check = |content: &str, more: Value, expected: &str, lines: u64| {
+        f.put("t.txt", content);
+        let mut args = json!({"path": "t.txt"});
+        args.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let structured = f.call("file.read", args).structured();
+        let whole = json!({"path": path, "content": expected, "lines": lines});
+        assert_eq!(structured, whole, "{content:?}");
+    };
+    check("a\nb\n", json!({}), "1\ta\n2\tb", 2);
+    check("a\nb", json!({}), "1\ta\n2\tb", 2);
+    check("a\r\nb\r\n", json!({}), "1\ta\n2\tb", 2);
+    check("\u{feff}a\n", json!({}), "1\ta", 1);
+    check("", json!({}), "", 0);
+    check("\n\n", json!({}), "1\t\n2\t", 2);
+    check("a\nb\nc\n", json!({"offset": 1}), "2\tb\n3\tc", 2);
+    check("a\nb\nc\n", json!({"offset": 1, "limit": 1}), "2\tb", 1);
+    check("a\nb\nc\n", json!({"limit": 99}), "1\ta\n2\tb\n3\tc", 3);
+    check("a\n", json!({"offset": 5}), "", 0);
+    check("BM is no bitmap\n", json!({}), "1\tBM is no bitmap", 1);
+}
+
+#[test]
+fn other_files_are_named_for_what_they_are() {
+    let f = Fixture::new();
+    let check = |name: &str, content: &[u8], expected: &str| {
+        f.put(name, content);
+        let error = f.call("file.read", json!({"path": name})).error();
+        assert_eq!(error.code, ErrorCode::ExecutionFailed, "{name}");
+        assert!(
+            error.message.contains(expected),
+            "{name}: {}",
+            error.message
+        );
+        assert!(error.hint.is_some(), "{name}");
+    };
+    check(
+        "archive.tar.gz",
+        b"\x1f\x8b\x08\0\0\0\0\0\0\x03",
+        "Binary file: archive.tar.gz (application/gzip, 10 bytes) — not a text or image file",
+    );
+    check(
+        "data.bin",
+        b"plain start\0and then not",
+        "Binary file: data.bin (application/octet-stream, 24 bytes)",
+    );
+    check(
+        "latin.txt",
+        b"caf\xe9\n",
+        "not UTF-8 but perhaps text in another encoding",
+    );
+    check(
+        "wide.txt",
+        b"\xff\xfeh\0i\0",
+        "not UTF-8 but perhaps text in another encoding",
+    );
+    let mut late = vec![b'a'; 20_000];
+    late.extend(b"\n\xe9\n");
+    check("late.txt", &late, "line 2");
+    std::fs::create_dir(f.at("ws/folder")).unwrap();
+    let error = f.call("file.read", json!({"path": "folder"})).error();
+    assert!(
+        error.message.contains("is a directory"),
+        "{}",
+        error.message
+    );
+    assert!(error.hint.unwrap().contains("file.list"));
+    let error = f.call("file.read", json!({"path": "gone"})).error();
+    assert!(error.message.contains("no such file"), "{}", error.message);
+}
+
+#[test]
+fn images_come_whole_up_to_the_limit() {
+    let f = Fixture::new();
+    f.put("photo.png", PNG);
+    let output = f
+        .call("file.read", json!({"path": "photo.png", "offset": 3}))
+        .result
+        .unwrap();
+    let size = PNG.len();
+    let blocks = serde_json::to_value(&output.content).unwrap();
+    let Block::Image { data, .. } = &output.content[1] else {
+        panic!("{blocks}");
+    };
+    assert_eq!(
+        blocks,
+        json!([
+            {"type": "text", "text": format!("Image file: photo.png (image/png, {size} bytes)")},
+            {"type": "image", "data": data, "mimeType": "image/png"},
+        ])
+    );
+    let bytes = f
+        .call(
+            "file.read",
+            json!({"path": "photo.png", "encoding": "base64"}),
+        )
+        .structured();
+    assert_eq!(bytes["content"], json!(data));
+    assert_eq!(bytes["bytes"], json!(size));
+
+    let mut large = PNG.to_vec();
+    large.resize((10 << 20) + 1, 0);
+    f.put("large.png", large);
+    let error = f.call("file.read", json!({"path": "large.png"})).error();
+    assert!(
+        error.message.contains("larger than the 10 MB limit"),
+        "{}",
+        error.message
+    );
+    let error = f
+        .call(
+            "file.read",
+            json!({"path": "large.png", "encoding": "base64"}),
+        )
+        .error();
+    assert!(
+        error.message.contains("larger than 10 MB"),
+        "{}",
+        error.message
+    );
+}
+
+#[test]
+fn a_part_of_a_large_file_is_read_and_the_whole_refused() {
+    let f = Fixture::new();
+    let mut start = String::new();
+    for n in 1..=1000 {
+        start.push_str(&format!("line {n}\n"));
+    }
+    f.put("large.txt", &start);
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(f.at("ws/large.txt"))
+        .unwrap();
+    file.set_len(1 << 40).unwrap();
+    let part = json!({"path": "large.txt", "offset": 499, "limit": 2});
+    let structured = f.call("file.read", part).structured();
+    assert_eq!(structured["content"], json!("500\tline 500\n501\tline 501"));
+    let error = f.call("file.read", json!({"path": "large.txt"})).error();
+    assert!(error.message.contains("too large"), "{}", error.message);
+    assert!(error.hint.unwrap().contains("offset"));
+    // The rest is one line without an end, longer than may be held.
+    let endless = json!({"path": "large.txt", "offset": 1000, "limit": 1});
+    let error = f.call("file.read", endless).error();
+    assert!(error.message.contains("too large"), "{}", error.message);
+}
+
+#[test]
+fn a_listing_is_sorted_and_follows_no_link() {
+    let f = Fixture::new();
+    f.put("b.txt", "12345");
+    f.put("a/z.txt", "");
+    f.put("a/b/c.txt", "1");
+    std::os::unix::fs::symlink(f.at("out"), f.at("ws/link")).unwrap();
+    let list = |args: Value| {
+        let structured = f.call("file.list", args).structured();
+        let entries = structured["entries"].as_array().unwrap().clone();
+        assert_eq!(structured["count"], json!(entries.len()));
+        assert_eq!(structured["truncated"], json!(false));
+        let shown: Vec<String> = entries
+            .iter()
+            .map(|e| {
+                format!(
+                    "{} {} {}",
+                    e["path"].as_str().unwrap(),
+                    e["kind"].as_str().unwrap(),
+                    e["size"]
+                )
+            })
+            .collect();
+        shown.join(", ")
+    };
+    assert_eq!(
+        list(json!({})),
+        "a dir null, b.txt file 5, link symlink null"
+    );
+    assert_eq!(list(json!({"path": "a"})), "b dir null, z.txt file 0");
+    assert_eq!(
+        list(json!({"recursive": true})),
+        "a dir null, a/b dir null, a/b/c.txt file 1, a/z.txt file 0, b.txt file 5, link symlink null"
+    );
+    let error = f.call("file.list", json!({"path": "b.txt"})).error();
+    assert!(
+        error.message.contains("not a directory"),
+        "{}",
+        error.message
+    );
+}
+
+#[test]
+fn a_long_listing_says_that_it_is_cut() {
+    let f = Fixture::new();
+    for n in 0..10_001 {
+        std::fs::File::create(f.at("ws").join(format!("{n:05}"))).unwrap();
+    }
+    let answer = f.call("file.list", json!({}));
+    assert!(answer.text().contains("only the first 10000 entries"));
+    let structured = answer.structured();
+    assert_eq!(structured["count"], json!(10_000));
+    assert_eq!(structured["truncated"], json!(true));
+}

@@ -1,0 +1,13 @@
+//! The built-in tools against real files, called the way the pipeline calls them: prepare,
+//! effects, run.
+
+// All of this crate is test code; clippy only sees that of the test functions themselves.
+#![allow(clippy::unwrap_used)]
+
+mod examples;
+mod file_corpus;
+mod file_race;
+mod file_read;
+mod file_write;
+mod fixture;
+mod result_read;

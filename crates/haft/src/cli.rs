@@ -1,0 +1,254 @@
+//! The command line: one struct a command, whose doc comments are the help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
+use haft_policy::Autonomy;
+
+use crate::wiring::tool_names;
+
+/// The handle between a model and its tools.
+///
+/// haft lists and finds tools, decides who may call what, asks a person where it must, runs calls
+/// under deadlines and budgets, and keeps results small and safe.
+#[derive(Debug, Parser)]
+#[command(name = "haft", version = version(), arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+fn version() -> &'static str {
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("HAFT_COMMIT"), ")")
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List tools, or look at one
+    Tools(Tools),
+    /// Call a tool
+    Call(Call),
+    /// Make many calls at once
+    Batch(Batch),
+    /// See what policy says, and what it remembers
+    Policy(Policy),
+    /// See and check the config
+    Config(Config),
+    /// Trust this workspace's haft.yaml
+    Trust(Trust),
+    /// Print a script that completes commands and tool names
+    Completions(Completions),
+    /// Say what works here and which rules are in force
+    Doctor(Doctor),
+}
+
+/// Who calls, and from where.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Seat {
+    /// Policy profile: minimal, messaging, coding, full, or your own
+    #[arg(long, value_name = "P", help_heading = "Caller")]
+    pub(crate) profile: Option<String>,
+    /// Agent in whose name the call is made
+    #[arg(long, value_name = "A", help_heading = "Caller")]
+    pub(crate) agent: Option<String>,
+    /// Provider whose model makes the call
+    #[arg(long, value_name = "P", help_heading = "Caller")]
+    pub(crate) provider: Option<String>,
+    /// How much is asked: supervised, standard, autonomous
+    #[arg(long, value_name = "L", help_heading = "Caller")]
+    pub(crate) autonomy: Option<Autonomy>,
+    /// Folder that tools work in [default: the current one]
+    #[arg(long, value_name = "DIR", help_heading = "Caller")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Session the call belongs to [default: one for each workspace]
+    #[arg(long, value_name = "S", help_heading = "Caller")]
+    pub(crate) session: Option<String>,
+}
+
+/// How calls are made.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Manner {
+    /// Print outcomes as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say what would happen, run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Answer every question with yes; what is denied stays denied
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Characters that results may take together
+    #[arg(long, value_name = "CHARS")]
+    pub(crate) budget: Option<usize>,
+    /// Milliseconds after which a call is ended
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout: Option<u64>,
+    #[command(flatten)]
+    pub(crate) seat: Seat,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Tools {
+    #[command(subcommand)]
+    pub(crate) action: Option<ToolsAction>,
+    /// Print an array of tools as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) seat: Seat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsAction {
+    /// Show everything about one tool
+    Show {
+        /// Any name the tool answers to
+        #[arg(add = ArgValueCompleter::new(tool_names))]
+        name: String,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        seat: Seat,
+    },
+    /// Print the schemas of a module's tools as JSON
+    Schema {
+        /// Module, as in `haft tools`
+        module: String,
+        #[command(flatten)]
+        seat: Seat,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// Any name the tool answers to
+    #[arg(add = ArgValueCompleter::new(tool_names))]
+    pub(crate) name: String,
+    /// Arguments as JSON, `@file` to read them from a file, `-` from standard input
+    #[arg(value_name = "JSON | @FILE | -", allow_hyphen_values = true)]
+    pub(crate) args: Option<String>,
+    /// Set one argument; a value that is JSON is taken as such, unless the tool wants text
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Batch {
+    /// File with an array of {id, name, args}; `-` or nothing for standard input
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Policy {
+    #[command(subcommand)]
+    pub(crate) action: PolicyAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyAction {
+    /// Say whether a call would be allowed, asked about or denied, and by which rules
+    Explain {
+        /// Any name the tool answers to
+        #[arg(add = ArgValueCompleter::new(tool_names))]
+        tool: String,
+        /// Arguments as JSON, `@file` or `-`
+        #[arg(value_name = "JSON | @FILE | -", allow_hyphen_values = true)]
+        args: Option<String>,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        seat: Seat,
+    },
+    /// List the rules that "always" has stored, or revoke one
+    Rules {
+        #[command(subcommand)]
+        action: Option<RulesAction>,
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+        /// Folder whose rules are meant [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RulesAction {
+    /// Forget a rule
+    Revoke {
+        /// Its id or its text, as listed
+        rule: String,
+        /// Folder whose rule is meant [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) action: ConfigAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigAction {
+    /// Print the config in force
+    Show {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+        /// Folder whose haft.yaml counts [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+    },
+    /// Say whether the config files are good
+    Check {
+        /// Folder whose haft.yaml counts [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+    },
+    /// Print where config files are looked for
+    Path {
+        /// Folder whose haft.yaml counts [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+    },
+    /// Print the JSON Schema of the config, for editors
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Stop trusting it
+    #[arg(long)]
+    pub(crate) revoke: bool,
+    /// Folder whose haft.yaml is meant [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// bash, elvish, fish, powershell or zsh
+    pub(crate) shell: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) seat: Seat,
+}

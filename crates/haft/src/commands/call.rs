@@ -1,0 +1,63 @@
+//! `haft call`: one tool, once.
+
+use anyhow::{Result, bail};
+use haft_core::{Call, ErrorCode};
+use serde_json::{Map, Value};
+
+use crate::cli;
+use crate::exit;
+use crate::terminal::{drive, fail, input, show};
+use crate::wiring::House;
+
+pub(crate) fn run(command: cli::Call) -> Result<u8> {
+    let manner = &command.manner;
+    let house = House::open(&manner.seat, drive::wants(manner))?;
+    fail::notices(&house.loaded.notices);
+    let mut args = input::arguments(command.args.as_deref())?.unwrap_or_else(|| Map::new().into());
+    for setting in &command.set {
+        set(&mut args, setting, &house, &command.name)?;
+    }
+    let call = drive::in_manner(Call::new(&command.name, args), manner);
+    let driven = drive::to_the_end(&house, manner, async |runtime, session| {
+        runtime.call(session, call).await
+    })?;
+    let outcome = driven.result;
+    if manner.json {
+        show::json(&outcome)?;
+    } else {
+        show::outcome(&outcome, driven.shown_live)?;
+    }
+    Ok(match outcome.code() {
+        _ if driven.interrupted => exit::INTERRUPTED,
+        Some(ErrorCode::Cancelled) => exit::INTERRUPTED,
+        Some(_) => exit::FAILED,
+        None => 0,
+    })
+}
+
+/// `key=value`: text where the tool wants text, else JSON where it is JSON.
+fn set(args: &mut Value, setting: &str, house: &House, tool: &str) -> Result<()> {
+    let Some((key, value)) = setting.split_once('=') else {
+        bail!(fail::Usage(format!(
+            "`--set` takes KEY=VALUE, got `{setting}`"
+        )));
+    };
+    let Value::Object(args) = args else {
+        bail!(fail::Usage(
+            "`--set` needs arguments that are a JSON object".to_owned()
+        ));
+    };
+    let snapshot = house.runtime.registry().snapshot();
+    let wants_text = snapshot.resolve(tool).is_some_and(|index| {
+        let spec = snapshot.entries()[index].spec();
+        let key = spec.parameter_aliases.get(key).map_or(key, String::as_str);
+        spec.input_schema["properties"][key]["type"] == "string"
+    });
+    let parsed = if wants_text {
+        None
+    } else {
+        serde_json::from_str(value).ok()
+    };
+    args.insert(key.to_owned(), parsed.unwrap_or_else(|| value.into()));
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! `haft doctor`: what works here, and which rules are in force.
+
+use anyhow::Result;
+use haft_core::Backend;
+use serde::Serialize;
+
+use crate::cli;
+use crate::remembered::Rules;
+use crate::terminal::{ask, fail, print, show, table};
+use crate::wiring::{House, Wants};
+
+#[derive(Serialize)]
+struct Report {
+    version: String,
+    home: String,
+    workspace: String,
+    session: String,
+    config: Vec<File>,
+    backends: Vec<Found>,
+    tools: usize,
+    quarantined: Vec<haft_runtime::Quarantined>,
+    /// Someone can be asked
+    person: bool,
+    rules: Vec<haft_policy::RuleHit>,
+    remembered: usize,
+    notices: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct File {
+    path: String,
+    trusted: bool,
+}
+
+#[derive(Serialize)]
+struct Found {
+    backend: &'static str,
+    there: bool,
+}
+
+pub(crate) fn run(command: cli::Doctor) -> Result<u8> {
+    let house = House::open(&command.seat, Wants::default())?;
+    let report = report(&house);
+    if command.json {
+        show::json(&report)?;
+    } else {
+        print(&report);
+    }
+    Ok(0)
+}
+
+fn report(house: &House) -> Report {
+    let caller = house.session.caller();
+    let snapshot = house.runtime.registry().snapshot();
+    let loaded = &house.loaded;
+    Report {
+        version: format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("HAFT_COMMIT")),
+        home: house.home.path().display().to_string(),
+        workspace: loaded.workspace.display().to_string(),
+        session: caller.session.to_string(),
+        config: loaded
+            .files
+            .iter()
+            .map(|file| File {
+                path: file.path.display().to_string(),
+                trusted: file.trusted,
+            })
+            .collect(),
+        backends: Backend::ALL
+            .iter()
+            .map(|&backend| Found {
+                backend: backend.id(),
+                there: caller.powers.has(backend),
+            })
+            .collect(),
+        tools: snapshot.entries().len(),
+        quarantined: snapshot.quarantined().to_vec(),
+        person: ask::someone_is_there(),
+        rules: house.runtime.policy().rules_in_force(&house.who),
+        remembered: Rules::read(&house.home).of(&loaded.workspace).len(),
+        notices: loaded.notices.clone(),
+    }
+}
+
+fn print(report: &Report) {
+    fail::notices(&report.notices);
+    let mut facts = vec![
+        ("version", report.version.clone()),
+        ("home", report.home.clone()),
+        ("workspace", report.workspace.clone()),
+        ("session", report.session.clone()),
+    ];
+    for file in &report.config {
+        let standing = if file.trusted {
+            ""
+        } else {
+            " (not trusted: can only narrow)"
+        };
+        facts.push(("config", format!("{}{standing}", file.path)));
+    }
+    if report.config.is_empty() {
+        facts.push(("config", "none: defaults are in force".to_owned()));
+    }
+    let backends: Vec<String> = report
+        .backends
+        .iter()
+        .map(|found| {
+            format!(
+                "{} {}",
+                found.backend,
+                if found.there { "yes" } else { "no" }
+            )
+        })
+        .collect();
+    facts.push(("backends", backends.join(", ")));
+    facts.push(("tools", report.tools.to_string()));
+    for bad in &report.quarantined {
+        facts.push(("quarantined", format!("{}: {}", bad.name, bad.reason)));
+    }
+    let person = if report.person {
+        "asked on this terminal"
+    } else {
+        "nobody: what asks is refused"
+    };
+    facts.push(("questions", person.to_owned()));
+    facts.push((
+        "sandbox",
+        "none yet: commands run with your rights".to_owned(),
+    ));
+    facts.push((
+        "remembered",
+        format!("{} rules (haft policy rules)", report.remembered),
+    ));
+    table::print(
+        &["", ""],
+        facts
+            .into_iter()
+            .map(|(key, value)| vec![key.to_owned(), value]),
+    );
+    print::line(&format!("\n{}", print::bold("rules in force")));
+    let rows = report
+        .rules
+        .iter()
+        .map(|hit| vec![hit.effect.clone(), hit.rule.clone(), hit.from.clone()]);
+    table::print(&["effect", "rule", "from"], rows);
+}

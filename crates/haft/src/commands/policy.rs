@@ -1,0 +1,105 @@
+//! `haft policy`: what would be said to a call, and what "always" has stored.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::cli::{self, PolicyAction, RulesAction, Seat};
+use crate::config;
+use crate::exit;
+use crate::home::Home;
+use crate::remembered::{self, Rules};
+use crate::terminal::{fail, input, print, show, table};
+use crate::wiring::{House, Wants, workspace_of};
+
+pub(crate) fn run(command: cli::Policy) -> Result<u8> {
+    match command.action {
+        PolicyAction::Explain {
+            tool,
+            args,
+            json,
+            seat,
+        } => explain(&seat, &tool, args.as_deref(), json),
+        PolicyAction::Rules {
+            action: None,
+            json,
+            workspace,
+        } => list(json, workspace.as_deref()),
+        PolicyAction::Rules {
+            action:
+                Some(RulesAction::Revoke {
+                    rule,
+                    workspace: inner,
+                }),
+            workspace,
+            ..
+        } => revoke(&rule, inner.or(workspace).as_deref()),
+    }
+}
+
+fn explain(seat: &Seat, tool: &str, args: Option<&str>, as_json: bool) -> Result<u8> {
+    let house = House::open(seat, Wants::default())?;
+    fail::notices(&house.loaded.notices);
+    let args = input::arguments(args)?;
+    let explanation = match house.runtime.explain(&house.session, tool, args.as_ref()) {
+        Ok(explanation) => explanation,
+        Err(error) => bail!(fail::Failed {
+            message: error.message,
+            hint: error.hint
+        }),
+    };
+    if as_json {
+        show::json(&explanation)?;
+        return Ok(0);
+    }
+    let judgement = &explanation.judgement;
+    let verdict = print::verdict(judgement.verdict);
+    print::line(&format!("{}: {verdict}", print::bold(&explanation.tool)));
+    print::line(&format!("{}\n", judgement.reason));
+    let rows = judgement
+        .rules
+        .iter()
+        .map(|hit| vec![hit.effect.clone(), hit.rule.clone(), hit.from.clone()]);
+    table::print(&["effect", "rule", "from"], rows);
+    Ok(0)
+}
+
+fn list(as_json: bool, workspace: Option<&Path>) -> Result<u8> {
+    let workspace = config::absolute(&workspace_of(workspace)?)?;
+    let rules = Rules::read(&Home::locate()?);
+    if let Some(notice) = &rules.notice {
+        fail::notice(notice);
+    }
+    let here: Vec<_> = rules
+        .all
+        .iter()
+        .filter(|rule| Path::new(&rule.workspace) == workspace)
+        .collect();
+    if as_json {
+        show::json(&here)?;
+    } else if here.is_empty() {
+        print::line("no rule is remembered for this workspace");
+    } else {
+        let rows = here
+            .iter()
+            .map(|rule| vec![rule.id.clone(), rule.rule.clone(), rule.at.clone()]);
+        table::print(&["id", "rule", "since"], rows);
+    }
+    Ok(0)
+}
+
+fn revoke(rule: &str, workspace: Option<&Path>) -> Result<u8> {
+    let workspace = config::absolute(&workspace_of(workspace)?)?;
+    let gone = remembered::revoke(&Home::locate()?, &workspace, rule)?;
+    for rule in &gone {
+        print::line(&format!("revoked: {}", rule.rule));
+    }
+    if gone.is_empty() {
+        fail::error(
+            &format!("no such rule: `{rule}`"),
+            Some("list them with `haft policy rules`"),
+        );
+        return Ok(exit::FAILED);
+    }
+    Ok(0)
+}

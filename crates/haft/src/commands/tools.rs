@@ -1,0 +1,221 @@
+//! `haft tools`: what there is.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use haft_core::canonical_module;
+use haft_runtime::Entry;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::cli::{self, Seat, ToolsAction};
+use crate::terminal::{fail, print, show, table};
+use crate::wiring::{House, Wants};
+
+pub(crate) fn run(command: cli::Tools) -> Result<u8> {
+    match command.action {
+        None => list(&command.seat, command.json),
+        Some(ToolsAction::Show { name, json, seat }) => show_one(&seat, &name, json),
+        Some(ToolsAction::Schema { module, seat }) => schema(&seat, &module),
+    }
+}
+
+fn open(seat: &Seat) -> Result<House> {
+    let house = House::open(seat, Wants::default())?;
+    fail::notices(&house.loaded.notices);
+    for bad in house.runtime.registry().snapshot().quarantined() {
+        fail::notice(&format!("`{}` is quarantined: {}", bad.name, bad.reason));
+    }
+    Ok(house)
+}
+
+fn list(seat: &Seat, as_json: bool) -> Result<u8> {
+    let house = open(seat)?;
+    let view = house.session.view(&house.runtime);
+    if as_json {
+        let tools: Vec<Listed<'_>> = view
+            .tools()
+            .map(|entry| Listed::of(&house, entry))
+            .collect();
+        show::json(&tools)?;
+        return Ok(0);
+    }
+    let rows = view.tools().map(|entry| {
+        let listed = Listed::of(&house, entry);
+        vec![
+            entry.spec().name.to_string(),
+            listed.verdict,
+            first_sentence(&entry.spec().description).to_owned(),
+        ]
+    });
+    table::print(&["tool", "policy", "what it does"], rows);
+    Ok(0)
+}
+
+/// A tool as `--json` lists it: its spec, and what this caller should know.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    spec: &'a haft_core::ToolSpec,
+    api_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unavailable: Option<String>,
+    /// What policy says before arguments are known
+    verdict: String,
+}
+
+impl<'a> Listed<'a> {
+    fn of(house: &House, entry: &'a Arc<Entry>) -> Self {
+        let verdict = house
+            .runtime
+            .explain(&house.session, &entry.spec().name, None)
+            .map_or_else(
+                |error| error.code.to_string(),
+                |e| e.judgement.verdict.to_string(),
+            );
+        Listed {
+            spec: entry.spec(),
+            api_name: entry.api_name(),
+            unavailable: house.session.unavailable(entry),
+            verdict,
+        }
+    }
+}
+
+fn show_one(seat: &Seat, name: &str, as_json: bool) -> Result<u8> {
+    let house = open(seat)?;
+    let entry = house.runtime.find(&house.session, name)?;
+    let listed = Listed::of(&house, &entry);
+    if as_json {
+        show::json(&listed)?;
+        return Ok(0);
+    }
+    let spec = entry.spec();
+    print::line(&format!("{}{}", print::bold(&spec.name), aliases(&entry)));
+    print::line(&format!("\n{}\n", spec.description));
+    let facts = [
+        ("policy", listed.verdict),
+        ("risk", word(&spec.risk)),
+        ("repeat", word(&spec.repeat)),
+        ("effects", or_dash(spec.side_effects.join("; "))),
+        (
+            "needs",
+            or_dash(
+                spec.capabilities
+                    .iter()
+                    .map(|c| c.id())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            ),
+        ),
+        ("source", entry.source().to_string()),
+    ];
+    table::print(
+        &["", ""],
+        facts.map(|(key, value)| vec![key.to_owned(), value]),
+    );
+    print::line("");
+    table::print(
+        &["parameter", "type", "", "what it is"],
+        parameters(&spec.input_schema),
+    );
+    for example in &spec.examples {
+        print::line(&format!(
+            "\n# {}\nhaft call {} '{}'",
+            example.title, spec.name, example.args
+        ));
+    }
+    Ok(0)
+}
+
+fn schema(seat: &Seat, module: &str) -> Result<u8> {
+    let house = open(seat)?;
+    let wanted = canonical_module(module);
+    let view = house.session.view(&house.runtime);
+    let tools: Vec<Value> = view
+        .tools()
+        .map(|entry| entry.spec())
+        .filter(|spec| spec.module == wanted)
+        .map(|spec| {
+            json!({
+                "name": spec.name, "description": spec.description,
+                "input_schema": spec.input_schema, "output_schema": spec.output_schema,
+            })
+        })
+        .collect();
+    if tools.is_empty() {
+        let mut modules: Vec<&str> = view
+            .tools()
+            .map(|entry| entry.spec().module.as_str())
+            .collect();
+        modules.dedup();
+        bail!(fail::Failed {
+            message: format!("no module with tools: `{module}`"),
+            hint: Some(format!("modules: {}", modules.join(", "))),
+        });
+    }
+    show::json(&tools)?;
+    Ok(0)
+}
+
+fn aliases(entry: &Entry) -> String {
+    match entry.spec().aliases.as_slice() {
+        [] => String::new(),
+        aliases => format!("  (also {})", aliases.join(", ")),
+    }
+}
+
+fn parameters(schema: &Value) -> Vec<Vec<String>> {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let properties = schema["properties"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
+    properties
+        .iter()
+        .map(|(name, property)| {
+            let kind = match &property["enum"] {
+                Value::Array(values) => values
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .collect::<Vec<_>>()
+                    .join("|"),
+                _ => property["type"].as_str().unwrap_or("any").to_owned(),
+            };
+            let needed = if required.contains(&json!(name)) {
+                "required"
+            } else {
+                ""
+            };
+            let what = property["description"].as_str().unwrap_or_default();
+            vec![
+                name.clone(),
+                kind,
+                needed.to_owned(),
+                what.replace('\n', " "),
+            ]
+        })
+        .collect()
+}
+
+fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|v| v.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+fn or_dash(text: String) -> String {
+    if text.is_empty() {
+        "-".to_owned()
+    } else {
+        text
+    }
+}
+
+pub(super) fn first_sentence(text: &str) -> &str {
+    let line = text.split("\n\n").next().unwrap_or_default();
+    line.find(". ")
+        .or_else(|| line.find(".\n"))
+        .map_or(line, |end| &line[..end])
+}

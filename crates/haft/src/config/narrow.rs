@@ -1,0 +1,66 @@
+//! What a project file may change before a person has trusted it: numbers become smaller, nothing
+//! else. Policy is not judged here: there the untrusted file is a layer of its own, and the
+//! strictest layer wins.
+
+use super::sections::Config;
+
+/// The owner's settings with what the project file makes tighter. What it would widen is left
+/// out and named in `notices`.
+pub(super) fn narrowed(
+    owner: &Config,
+    project: &Config,
+    file: &str,
+    notices: &mut Vec<String>,
+) -> Config {
+    let mut config = owner.clone();
+    let mut ignored = |key: &str, reason: String| {
+        notices.push(format!("`{key}` in `{file}` is ignored: {reason}"));
+    };
+    let mut smaller =
+        |key: &str, holds: u64, wanted: Option<u64>, into: &mut Option<u64>| match wanted {
+            Some(wanted) if wanted < holds => *into = Some(wanted),
+            Some(wanted) if wanted > holds => {
+                ignored(key, format!("{wanted} is more than {holds}"));
+            }
+            _ => {}
+        };
+    smaller(
+        "runtime.result_budget",
+        owner.runtime.result_budget(),
+        project.runtime.result_budget,
+        &mut config.runtime.result_budget,
+    );
+    smaller(
+        "runtime.timeout_ms",
+        owner.runtime.timeout_ms(),
+        project.runtime.timeout_ms,
+        &mut config.runtime.timeout_ms,
+    );
+    smaller(
+        "runtime.max_timeout_ms",
+        owner.runtime.max_timeout_ms(),
+        project.runtime.max_timeout_ms,
+        &mut config.runtime.max_timeout_ms,
+    );
+    smaller(
+        "shell.max_output",
+        owner.shell.max_output(),
+        project.shell.max_output,
+        &mut config.shell.max_output,
+    );
+    let extra = |wanted: &[String], held: &[String]| {
+        let new: Vec<String> = wanted
+            .iter()
+            .filter(|item| !held.contains(item))
+            .map(|item| format!("`{}`", item.escape_debug()))
+            .collect();
+        (!new.is_empty()).then(|| format!("it adds {}", new.join(", ")))
+    };
+    if let Some(reason) = extra(&project.files.roots, &owner.files.roots) {
+        ignored("files.roots", reason);
+    }
+    if let Some(reason) = extra(&project.isolation.env_vars, &owner.isolation.env_vars) {
+        ignored("isolation.envVars", reason);
+    }
+    config
+}

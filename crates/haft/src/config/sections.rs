@@ -1,0 +1,128 @@
+//! The keys of a config, as types. Doc comments become the help and the JSON Schema that editors
+//! read. A value that is not given stays empty here, so that files can be laid over each other;
+//! the accessors know what holds then.
+
+use std::collections::BTreeMap;
+
+use haft_policy::{AgentConfig, PolicyConfig, ProviderConfig, ToolsConfig};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const RESULT_BUDGET: u64 = 80_000;
+const TIMEOUT_MS: u64 = 30_000;
+const MAX_TIMEOUT_MS: u64 = 30 * 60 * 1000;
+const MAX_OUTPUT: u64 = 10 << 20;
+
+/// Settings of haft: the owner's `config.yaml`, and `haft.yaml` in a workspace
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// Which tools may be called, and what is asked first
+    pub(crate) tools: ToolsConfig,
+    /// What differs for an agent, by its name
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) agents: BTreeMap<String, AgentConfig>,
+    /// What differs for a model provider, by its name
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    /// Budgets and deadlines of calls
+    pub(crate) runtime: RuntimeSection,
+    /// What file tools may reach
+    pub(crate) files: FilesSection,
+    /// How commands are run
+    pub(crate) shell: ShellSection,
+    /// What is kept from the programs that tools start
+    pub(crate) isolation: IsolationSection,
+}
+
+/// Budgets and deadlines of calls
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RuntimeSection {
+    /// Characters of results in one turn, shared by the calls of a batch; 80000 if not given
+    #[schemars(range(min = 100, max = 100_000_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) result_budget: Option<u64>,
+    /// Deadline of a call in milliseconds, where the tool states none; 30000 if not given
+    #[schemars(range(min = 1, max = 86_400_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout_ms: Option<u64>,
+    /// Longest deadline in milliseconds that any call may have; 1800000 if not given
+    #[schemars(range(min = 1, max = 86_400_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_timeout_ms: Option<u64>,
+}
+
+/// What file tools may reach
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct FilesSection {
+    /// Directories beside the workspace that file tools may use: absolute, `~/…`, or (in a
+    /// `haft.yaml`) relative to the workspace
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) roots: Vec<String>,
+}
+
+/// How commands are run
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ShellSection {
+    /// Bytes of a command's output that are kept; 10485760 if not given
+    #[schemars(range(min = 1000, max = 10_000_000_000u64))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_output: Option<u64>,
+}
+
+/// What is kept from the programs that tools start
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct IsolationSection {
+    /// Environment variables that programs get although their names look like secrets
+    #[serde(rename = "envVars", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) env_vars: Vec<String>,
+}
+
+impl RuntimeSection {
+    pub(crate) fn result_budget(&self) -> u64 {
+        self.result_budget.unwrap_or(RESULT_BUDGET)
+    }
+
+    pub(crate) fn timeout_ms(&self) -> u64 {
+        let given = self.timeout_ms.unwrap_or(TIMEOUT_MS);
+        given.min(self.max_timeout_ms())
+    }
+
+    pub(crate) fn max_timeout_ms(&self) -> u64 {
+        self.max_timeout_ms.unwrap_or(MAX_TIMEOUT_MS)
+    }
+}
+
+impl ShellSection {
+    pub(crate) fn max_output(&self) -> u64 {
+        self.max_output.unwrap_or(MAX_OUTPUT)
+    }
+}
+
+impl Config {
+    /// The part that policy judges by.
+    pub(super) fn policy(&self, remembered: &[String]) -> PolicyConfig {
+        PolicyConfig {
+            tools: self.tools.clone(),
+            agents: self.agents.clone(),
+            providers: self.providers.clone(),
+            remembered: remembered.to_vec(),
+        }
+    }
+
+    /// With every value that holds written out.
+    pub(super) fn spelled_out(&self) -> Config {
+        let mut config = self.clone();
+        config.runtime.result_budget = Some(self.runtime.result_budget());
+        config.runtime.timeout_ms = Some(self.runtime.timeout_ms());
+        config.runtime.max_timeout_ms = Some(self.runtime.max_timeout_ms());
+        config.shell.max_output = Some(self.shell.max_output());
+        config.tools.policy.get_or_insert_with(|| "full".to_owned());
+        config.tools.autonomy.get_or_insert_default();
+        config
+    }
+}

@@ -1,0 +1,73 @@
+//! Errors and notices on standard error, with the hint apart, and the exit code they mean.
+
+use std::fmt;
+
+use haft_core::ToolError;
+use haft_policy::PolicyError;
+
+use crate::exit;
+
+/// The command line or its JSON could not be understood.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub(crate) String);
+
+/// The command was understood and failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Failed {
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+/// A policy that does not compile, with its hint.
+#[derive(Debug)]
+pub(crate) struct Hinted(PolicyError);
+
+impl From<PolicyError> for Hinted {
+    fn from(error: PolicyError) -> Self {
+        Hinted(error)
+    }
+}
+
+impl fmt::Display for Hinted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl std::error::Error for Hinted {}
+
+/// Say what went wrong and give the exit code.
+pub(crate) fn report(problem: &anyhow::Error) -> u8 {
+    let hint = if let Some(failed) = problem.downcast_ref::<Failed>() {
+        failed.hint.clone()
+    } else if let Some(hinted) = problem.downcast_ref::<Hinted>() {
+        hinted.0.hint.clone()
+    } else if let Some(tool) = problem.downcast_ref::<ToolError>() {
+        tool.hint.clone()
+    } else {
+        None
+    };
+    error(&format!("{problem:#}"), hint.as_deref());
+    if problem.downcast_ref::<Usage>().is_some() {
+        exit::USAGE
+    } else {
+        exit::FAILED
+    }
+}
+
+pub(crate) fn error(message: &str, hint: Option<&str>) {
+    anstream::eprintln!("\u{1b}[31merror\u{1b}[0m: {message}");
+    if let Some(hint) = hint {
+        anstream::eprintln!("\u{1b}[36mhint\u{1b}[0m: {hint}");
+    }
+}
+
+pub(crate) fn notice(text: &str) {
+    anstream::eprintln!("\u{1b}[33mnotice\u{1b}[0m: {text}");
+}
+
+pub(crate) fn notices(texts: &[String]) {
+    texts.iter().for_each(|text| notice(text));
+}

@@ -1,0 +1,9 @@
+//! What meets the person: input, questions, output, errors.
+
+pub(crate) mod ask;
+pub(crate) mod drive;
+pub(crate) mod fail;
+pub(crate) mod input;
+pub(crate) mod print;
+pub(crate) mod show;
+pub(crate) mod table;

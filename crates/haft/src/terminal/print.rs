@@ -1,0 +1,39 @@
+//! Lines on standard output: colours on a terminal, plain when piped or with `NO_COLOR`. A
+//! reader that goes away ends us quietly.
+
+use std::io::{self, ErrorKind, Write};
+
+use haft_policy::Verdict;
+
+pub(crate) fn line(text: &str) {
+    let mut out = anstream::stdout().lock();
+    quietly(writeln!(out, "{text}"));
+}
+
+pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
+    io::stdout().lock().write_all(bytes)
+}
+
+pub(crate) fn bold(text: &str) -> String {
+    format!("\u{1b}[1m{text}\u{1b}[0m")
+}
+
+pub(crate) fn verdict(verdict: Verdict) -> String {
+    let colour = match verdict {
+        Verdict::Allow => 32,
+        Verdict::Ask => 33,
+        Verdict::Deny => 31,
+    };
+    let word = match verdict {
+        Verdict::Allow => "allowed",
+        Verdict::Ask => "asks a person first",
+        Verdict::Deny => "refused",
+    };
+    format!("\u{1b}[{colour}m{word}\u{1b}[0m")
+}
+
+fn quietly(result: io::Result<()>) {
+    if result.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+        std::process::exit(0);
+    }
+}

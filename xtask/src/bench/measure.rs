@@ -1,0 +1,252 @@
+//! Rounds and what becomes of them. The minimum tells what the code can do, the median what it
+//! usually does; bars are held by the median.
+
+use anyhow::{Result, bail};
+
+use super::side::Side;
+
+/// Rounds that do not count: a peer that compiles while it runs needs a few to come to speed.
+pub(crate) const WARM_UP: usize = 3;
+
+/// One round of one side, per call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Sample {
+    pub(crate) wall_ns: f64,
+    pub(crate) cpu_ns: Option<f64>,
+}
+
+/// What a row must hold. Ours is the first side.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bar {
+    /// At most this many times the named peer
+    pub(crate) ratio: Option<f64>,
+    /// Never above this
+    pub(crate) wall_ns: Option<f64>,
+}
+
+/// A question put to several sides in turn.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    /// Ours first
+    pub(crate) sides: Vec<Box<dyn Side>>,
+    /// The side that ratios refer to
+    pub(crate) peer: String,
+    pub(crate) bar: Bar,
+}
+
+impl Row {
+    /// A few rounds each to warm up, then the rounds that count.
+    pub(crate) fn measure(mut self, rounds: usize) -> Result<RowResult> {
+        if !self.sides.iter().any(|side| side.name() == self.peer) {
+            bail!("row `{}` has no side called `{}`", self.name, self.peer);
+        }
+        let mut series: Vec<Vec<Sample>> = vec![Vec::new(); self.sides.len()];
+        for _ in 0..WARM_UP {
+            for side in &mut self.sides {
+                side.round()?;
+            }
+        }
+        for _ in 0..rounds {
+            for (side, samples) in self.sides.iter_mut().zip(&mut series) {
+                samples.push(side.round()?);
+            }
+        }
+        let sides = self
+            .sides
+            .iter()
+            .zip(series)
+            .map(|(side, samples)| SideResult {
+                name: side.name().to_owned(),
+                version: side.version().to_owned(),
+                wall: Spread::of(samples.iter().map(|sample| sample.wall_ns)),
+                cpu: samples
+                    .iter()
+                    .map(|sample| sample.cpu_ns)
+                    .collect::<Option<Vec<f64>>>()
+                    .map(|samples| Spread::of(samples.into_iter())),
+            })
+            .collect();
+        Ok(RowResult {
+            name: self.name,
+            sides,
+            peer: self.peer,
+            bar: self.bar,
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) min: f64,
+    pub(crate) median: f64,
+}
+
+impl Spread {
+    fn of(samples: impl Iterator<Item = f64>) -> Self {
+        let mut sorted: Vec<f64> = samples.collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = |i: usize| sorted.get(i).copied().unwrap_or(f64::NAN);
+        let middle = sorted.len() / 2;
+        let median = if sorted.len().is_multiple_of(2) {
+            f64::midpoint(at(middle.wrapping_sub(1)), at(middle))
+        } else {
+            at(middle)
+        };
+        Spread { min: at(0), median }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct SideResult {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) wall: Spread,
+    pub(crate) cpu: Option<Spread>,
+}
+
+#[derive(Debug)]
+pub(crate) struct RowResult {
+    pub(crate) name: String,
+    pub(crate) sides: Vec<SideResult>,
+    pub(crate) peer: String,
+    pub(crate) bar: Bar,
+}
+
+impl RowResult {
+    /// The median of a side as a multiple of the peer's.
+    pub(crate) fn ratio(&self, side: &SideResult) -> f64 {
+        self.sides
+            .iter()
+            .find(|other| other.name == self.peer)
+            .map_or(f64::NAN, |peer| side.wall.median / peer.wall.median)
+    }
+
+    /// The bars that our side did not hold, in words.
+    pub(crate) fn missed(&self) -> Vec<String> {
+        let Some(ours) = self.sides.first() else {
+            return vec!["nothing was measured".to_owned()];
+        };
+        let mut missed = Vec::new();
+        let ratio = self.ratio(ours);
+        // Negated, so that a figure that is no number holds no bar.
+        if let Some(bar) = self.bar.ratio
+            && !matches!(ratio.partial_cmp(&bar), Some(o) if o.is_le())
+        {
+            missed.push(format!("{ratio:.2} x {}, above {bar:.2}", self.peer));
+        }
+        let wall = ours.wall.median;
+        if let Some(bar) = self.bar.wall_ns
+            && !matches!(wall.partial_cmp(&bar), Some(o) if o.is_le())
+        {
+            missed.push(format!("{wall:.0} ns, above {bar:.0} ns"));
+        }
+        missed
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+
+    struct Scripted {
+        name: &'static str,
+        samples: Vec<f64>,
+        round: usize,
+        turns: Rc<RefCell<String>>,
+    }
+
+    impl Side for Scripted {
+        fn name(&self) -> &str {
+            self.name
+        }
+
+        fn version(&self) -> &str {
+            "1"
+        }
+
+        fn round(&mut self) -> Result<Sample> {
+            self.turns.borrow_mut().push_str(self.name);
+            self.round += 1;
+            Ok(Sample {
+                wall_ns: self.samples[self.round.saturating_sub(WARM_UP)],
+                cpu_ns: (self.name == "A").then_some(5.0),
+            })
+        }
+    }
+
+    /// A measured row of two scripted sides; the first sample of each is given while warming up.
+    pub(crate) fn measured(a: &[f64], b: &[f64], bar: Bar) -> (RowResult, String) {
+        let turns = Rc::new(RefCell::new(String::new()));
+        let side = |name, samples: &[f64]| {
+            Box::new(Scripted {
+                name,
+                samples: samples.to_vec(),
+                round: 0,
+                turns: turns.clone(),
+            }) as Box<dyn Side>
+        };
+        let row = Row {
+            name: "row".into(),
+            sides: vec![side("A", a), side("B", b)],
+            peer: "B".into(),
+            bar,
+        };
+        let result = row.measure(a.len() - 1).unwrap();
+        let turns = turns.borrow().clone();
+        (result, turns)
+    }
+
+    #[test]
+    fn rounds_interleave_and_the_warm_up_does_not_count() {
+        let (result, turns) = measured(
+            &[99.0, 4.0, 1.0, 3.0],
+            &[99.0, 2.0, 6.0, 4.0],
+            Bar::default(),
+        );
+        assert_eq!(turns, "AB".repeat(WARM_UP + 3));
+        assert_eq!(
+            result.sides[0].wall,
+            Spread {
+                min: 1.0,
+                median: 3.0
+            }
+        );
+        assert_eq!(
+            result.sides[1].wall,
+            Spread {
+                min: 2.0,
+                median: 4.0
+            }
+        );
+        assert_eq!(result.ratio(&result.sides[0]), 0.75);
+        assert_eq!(
+            result.sides[0].cpu,
+            Some(Spread {
+                min: 5.0,
+                median: 5.0
+            })
+        );
+        assert_eq!(result.sides[1].cpu, None);
+    }
+
+    #[test]
+    fn bars_can_be_missed() {
+        let check = |ratio, wall_ns, expected: &[&str]| {
+            let bar = Bar { ratio, wall_ns };
+            let (result, _) = measured(&[0.0, 30.0, 50.0], &[0.0, 20.0, 20.0], bar);
+            assert_eq!(result.missed(), expected);
+        };
+        check(Some(2.0), Some(40.0), &[]);
+        check(Some(1.0), None, &["2.00 x B, above 1.00"]);
+        check(None, Some(39.0), &["40 ns, above 39 ns"]);
+        let bar = Bar {
+            ratio: None,
+            wall_ns: Some(1.0),
+        };
+        let (result, _) = measured(&[0.0, f64::NAN], &[0.0, 1.0], bar);
+        assert_eq!(result.missed().len(), 1);
+    }
+}

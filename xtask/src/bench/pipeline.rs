@@ -1,0 +1,94 @@
+//! The way of a call: the whole pipeline around a tool that does nothing, against a loop written
+//! by hand for Node with ajv and a timeout.
+
+use std::cell::RefCell;
+use std::fs;
+use std::process::Command;
+use std::rc::Rc;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::Bench;
+use super::measure::{Bar, Row};
+use super::side::{Ask, Program};
+use crate::workspace::cargo;
+
+const AJV: &str = "ajv@8";
+
+/// Calls a round: long enough to drown the clock, short enough to take turns often.
+const CALLS: usize = 20_000;
+
+pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
+    let ours = haft(bench)?;
+    let node = node(bench)?;
+    let row = |name: &str, kind: &str, wall_ns| Row {
+        name: name.to_owned(),
+        sides: [&ours, &node]
+            .map(|program| Ask::side(program, &format!("{kind} {CALLS}")))
+            .into(),
+        peer: "node".to_owned(),
+        bar: Bar {
+            ratio: Some(1.0),
+            wall_ns,
+        },
+    };
+    Ok(vec![
+        row("call, one by one", "single", Some(10_000.0)),
+        row("call, in batches of 100", "batch", None),
+    ])
+}
+
+fn haft(bench: &Bench) -> Result<Rc<RefCell<Program>>> {
+    let arguments = ["build", "--release", "--quiet", "-p", "haft-runtime"];
+    let built = cargo()
+        .args(arguments)
+        .args(["--example", "bench_pipeline"])
+        .status()?;
+    if !built.success() {
+        bail!("cannot build the example `bench_pipeline` of `haft-runtime`: {built}");
+    }
+    let version = output(Command::new("git").args(["describe", "--always", "--dirty"]))?;
+    let program = bench.target.join("release/examples/bench_pipeline");
+    Program::start("haft", &version, Command::new(program))
+}
+
+fn node(bench: &Bench) -> Result<Rc<RefCell<Program>>> {
+    let folder = bench.target.join("bench");
+    fs::create_dir_all(&folder)?;
+    if !folder.join("node_modules/ajv/package.json").exists() {
+        output(
+            Command::new("npm")
+                .args(["install", "--no-package-lock", "--no-audit", "--no-fund"])
+                .args(["--loglevel", "error", "--prefix", "."])
+                .arg(AJV)
+                .current_dir(&folder),
+        )?;
+    }
+    let ajv = fs::read(folder.join("node_modules/ajv/package.json"))?;
+    let ajv: Value = serde_json::from_slice(&ajv)?;
+    let version = format!(
+        "{}, ajv {}",
+        output(Command::new("node").arg("--version"))?,
+        ajv["version"].as_str().unwrap_or("unknown")
+    );
+    let mut command = Command::new("node");
+    // The script finds ajv through the folder it is told, as it stands elsewhere itself.
+    command
+        .arg(bench.root.join("xtask/bench/pipeline.mjs"))
+        .arg(&folder);
+    Program::start("node", &version, command)
+}
+
+fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    if !output.status.success() {
+        bail!(
+            "{command:?} failed: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
