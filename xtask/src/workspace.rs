@@ -29,7 +29,7 @@ pub(crate) struct Crate {
     pub(crate) folder: String,
     pub(crate) manifest: String,
     pub(crate) dependencies: Vec<Dependency>,
-    /// What stands under `src/`, and `build.rs`
+    /// What stands under `src/`; a build script ships nothing
     pub(crate) sources: Vec<Source>,
     /// `tests/`, `examples/` and `benches/`
     pub(crate) around: Vec<Source>,
@@ -170,7 +170,7 @@ fn load_crate(root: &Path, package: &Value) -> Result<Crate> {
     for file in rust_files(folder)? {
         let path = relative(root, &file);
         let inside = path.strip_prefix(&one.folder).unwrap_or(&path);
-        let shipped = inside.starts_with("/src/") || inside == "/build.rs";
+        let shipped = inside.starts_with("/src/");
         let around = ["/tests/", "/examples/", "/benches/"]
             .iter()
             .any(|part| inside.starts_with(part));

@@ -1,5 +1,6 @@
 //! One request to run a tool.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,8 @@ pub struct Call {
     /// The caller's own id for this call; one is made when there is none
     pub id: Option<String>,
     pub name: String,
-    pub args: Value,
+    /// Shared, because the tool, listeners and the record of the call all look at them
+    pub args: Arc<Value>,
     /// May shorten the tool's deadline, never lengthen it
     pub timeout: Option<Duration>,
     /// Say what would happen, run nothing
@@ -19,11 +21,11 @@ pub struct Call {
 }
 
 impl Call {
-    pub fn new(name: impl Into<String>, args: Value) -> Self {
+    pub fn new(name: impl Into<String>, args: impl Into<Arc<Value>>) -> Self {
         Call {
             id: None,
             name: name.into(),
-            args,
+            args: args.into(),
             timeout: None,
             dry_run: false,
         }

@@ -3,7 +3,6 @@
 //! backend it needs: so a tool can touch nothing that policy and listings do not know of.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -126,7 +125,8 @@ impl Power for () {
 /// The powers one caller has, by type. What is not in here cannot be touched.
 #[derive(Default, Clone)]
 pub struct Powers {
-    by_type: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    /// A handful: looking through a list is quicker than hashing
+    by_type: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
     backends: Vec<Backend>,
 }
 
@@ -144,13 +144,16 @@ impl Powers {
                 self.backends.push(capability.backend());
             }
         }
-        self.by_type.insert(TypeId::of::<P>(), Arc::new(power));
+        self.by_type.retain(|(kind, _)| *kind != TypeId::of::<P>());
+        self.by_type.push((TypeId::of::<P>(), Arc::new(power)));
     }
 
     pub fn get<P: Power>(&self) -> Option<&P> {
-        self.by_type
-            .get(&TypeId::of::<P>())
-            .and_then(|power| power.downcast_ref())
+        let (_, power) = self
+            .by_type
+            .iter()
+            .find(|(kind, _)| *kind == TypeId::of::<P>())?;
+        power.downcast_ref()
     }
 
     pub fn has(&self, backend: Backend) -> bool {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::{CancelToken, Event, EventKind, EventSink, Identity, Person, Powers, ResultStore};
 
@@ -52,6 +52,8 @@ pub struct ToolContext {
     pub cancel: CancelToken,
     /// Counts signs of life; the idle deadline watches it
     activity: AtomicU64,
+    /// The token was cancelled because a deadline passed
+    timed_out: AtomicBool,
 }
 
 impl ToolContext {
@@ -71,6 +73,7 @@ impl ToolContext {
             dry_run,
             cancel,
             activity: AtomicU64::new(0),
+            timed_out: AtomicBool::new(false),
         }
     }
 
@@ -83,6 +86,17 @@ impl ToolContext {
     /// How often the tool has shown a sign of life.
     pub fn activity(&self) -> u64 {
         self.activity.load(Ordering::Relaxed)
+    }
+
+    /// Tell the tool to stop because its time is up.
+    pub fn time_is_up(&self) {
+        self.timed_out.store(true, Ordering::Relaxed);
+        self.cancel.cancel();
+    }
+
+    /// Whether it was a deadline that cancelled the call, not the caller.
+    pub fn timed_out(&self) -> bool {
+        self.timed_out.load(Ordering::Relaxed)
     }
 
     pub fn emit(&self, kind: EventKind) {

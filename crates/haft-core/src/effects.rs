@@ -4,6 +4,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+const PROTECTED: &str = "protected:";
+
 /// Everything one call reads, writes and runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Effects {
@@ -121,6 +123,20 @@ impl Resource {
             (Resource::Tree(a), Resource::Tree(b)) => a.starts_with(b) || b.starts_with(a),
             (Resource::Uri(a), Resource::Uri(b)) => a == b,
             _ => false,
+        }
+    }
+
+    /// Marks a file that is asked about wherever it lies: keys, start-up files, hooks. It stands
+    /// beside the access itself.
+    pub fn protected(path: &Path) -> Self {
+        Resource::Uri(format!("{PROTECTED}{}", path.display()))
+    }
+
+    /// The protected path this marks, if it is such a mark.
+    pub fn as_protected(&self) -> Option<&str> {
+        match self {
+            Resource::Uri(uri) => uri.strip_prefix(PROTECTED),
+            Resource::File(_) | Resource::Tree(_) => None,
         }
     }
 

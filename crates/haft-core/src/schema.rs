@@ -30,29 +30,36 @@ pub fn tool_schema<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Take the other spellings of parameters out of a schema: theirs to ours.
+/// Take the other spellings of parameters out of a schema: theirs to ours. Those of the objects
+/// in a list are written with the list's name before them: `edits[].old` to `edits[].search`.
 pub fn parameter_aliases(schema: &mut Value) -> BTreeMap<String, String> {
     let mut aliases = BTreeMap::new();
+    collect_aliases(schema, "", &mut aliases);
+    aliases
+}
+
+fn collect_aliases(schema: &mut Value, prefix: &str, aliases: &mut BTreeMap<String, String>) {
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
-        return aliases;
+        return;
     };
     for (name, property) in properties {
-        let Some(listed) = property
-            .as_object_mut()
-            .and_then(|p| p.shift_remove(ALIASES))
-        else {
-            continue;
-        };
-        for alias in listed
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
+        if prefix.is_empty()
+            && let Some(items) = property.get_mut("items")
         {
-            aliases.insert(alias.to_owned(), name.clone());
+            collect_aliases(items, &format!("{name}[]."), aliases);
+        }
+        let listed = property
+            .as_object_mut()
+            .and_then(|object| object.shift_remove(ALIASES));
+        let listed = listed
+            .as_ref()
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        for alias in listed.filter_map(Value::as_str) {
+            aliases.insert(format!("{prefix}{alias}"), format!("{prefix}{name}"));
         }
     }
-    aliases
 }
 
 fn simplify(schema: &mut Value) {
@@ -133,6 +140,15 @@ mod tests {
         limit: Option<u64>,
         #[serde(default)]
         speed: Option<Speed>,
+        #[serde(default)]
+        parts: Vec<Part>,
+    }
+
+    #[derive(JsonSchema)]
+    #[allow(dead_code)]
+    struct Part {
+        #[schemars(extend("x-aliases" = ["old"]))]
+        search: String,
     }
 
     #[test]
@@ -141,7 +157,10 @@ mod tests {
         let aliases = parameter_aliases(&mut schema);
         assert_eq!(
             aliases,
-            BTreeMap::from([("file_path".into(), "path".into())])
+            BTreeMap::from([
+                ("file_path".into(), "path".into()),
+                ("parts[].old".into(), "parts[].search".into()),
+            ])
         );
         assert_eq!(
             schema,
@@ -152,6 +171,14 @@ mod tests {
                     "path": {"description": "Where to", "type": "string"},
                     "limit": {"type": "integer", "minimum": 0},
                     "speed": {"type": "string", "enum": ["slow", "fast"]},
+                    "parts": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {"search": {"type": "string"}},
+                            "required": ["search"],
+                        },
+                    },
                 },
                 "additionalProperties": false,
                 "required": ["path"],

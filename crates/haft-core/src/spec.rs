@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{Capability, api_name, module_of};
@@ -41,10 +41,18 @@ pub struct ToolSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_result_chars: Option<usize>,
     /// Hard deadline, where the usual one does not fit
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "timeout_ms",
+        serialize_with = "millis",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub timeout: Option<Duration>,
     /// Longest silence between two signs of life
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "idle_timeout_ms",
+        serialize_with = "millis",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub idle_timeout: Option<Duration>,
     pub output_is_untrusted: bool,
     pub requires_approval: bool,
@@ -53,6 +61,11 @@ pub struct ToolSpec {
     /// It can tell whether an interrupted call happened
     pub has_verify: bool,
     pub source: Source,
+}
+
+fn millis<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_millis() as u64)
+        .serialize(serializer)
 }
 
 impl ToolSpec {

@@ -135,11 +135,22 @@ impl<T: Tool> DynTool for Typed<T> {
     }
 
     fn prepare(&self, args: &Value) -> Result<Box<dyn Prepared>, ToolError> {
-        let tool: T = serde_path_to_error::deserialize(args).map_err(|error| {
+        match T::deserialize(args) {
+            Ok(tool) => Ok(Box::new(TypedCall(tool))),
+            Err(_) => Err(misfit::<T>(args)),
+        }
+    }
+}
+
+/// Where the arguments do not fit the type. Keeping track of that costs more than parsing, so it
+/// is looked for only when it is needed.
+fn misfit<T: Tool>(args: &Value) -> ToolError {
+    match serde_path_to_error::deserialize::<_, T>(args) {
+        Err(error) => {
             let path = error.path().to_string();
             ToolError::input_invalid(format!("`{path}`: {}", error.into_inner()))
-        })?;
-        Ok(Box::new(TypedCall(tool)))
+        }
+        Ok(_) => ToolError::input_invalid("the arguments do not fit"),
     }
 }
 

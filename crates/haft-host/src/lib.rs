@@ -4,18 +4,33 @@
 mod blocking;
 mod env;
 mod files;
+mod git;
 mod process;
 mod results;
+mod sandbox;
+mod search;
 mod system;
+mod trial;
 
 pub use env::{EnvPolicy, filter_env, loads_code, looks_secret};
 pub use files::{
-    EditFiles, Entry, EntryKind, FilesConfig, LineRange, ListFiles, Listing, ReadFiles, Reading,
-    RealPaths, Resolved, Snapshot, Workspace, WriteFiles, holds_secrets, is_protected,
+    Before, ChangeFiles, EditFiles, Entry, EntryKind, FileChange, FilesConfig, LineRange,
+    ListFiles, ListRequest, Listing, NewMode, ReadFiles, Reading, RealPaths, Resolved, Snapshot,
+    SnapshotStamp, Workspace, WriteFiles, holds_secrets, is_protected,
 };
+pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
 pub use process::{
     Finished, LONGEST_TIMEOUT, OUTPUT_CHARS, ProcessConfig, RunProcesses, ShellRequest, TAIL_CHARS,
     Watch, guardian_main, settle, signal_name,
 };
 pub use results::{Attachments, FileResults, KeptResults, ResultWriter};
+pub use sandbox::{
+    Enclosed, Feature, Input, Isolation, Level, Limits, Report, Sandbox, Weaker, launcher_main,
+    probe,
+};
+pub use search::{
+    Case, FileMatches, FilesFound, FindFiles, GlobPlan, Kept, Match, Notes, SearchText, Telling,
+    TextFound, TextQuery,
+};
 pub use system::{ReadSystem, SystemInfo};
+pub use trial::{Change, Kind, State, Trial, Verb};

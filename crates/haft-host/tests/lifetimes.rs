@@ -2,6 +2,9 @@
 //! processes that hide, and memory. The same program plays all the parts: with `guard` it is the
 //! guardian, with `own DIR LINE…` it is a haft that runs lines, else it is the test.
 
+// A test without the usual harness is not known as one.
+#![allow(clippy::unwrap_used)]
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};

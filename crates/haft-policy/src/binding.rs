@@ -72,7 +72,8 @@ impl LayerBound {
                     && command.is_some_and(|pattern| {
                         call.commands().any(|command| pattern.meets(command))
                     });
-                commands || call.accesses().any(|access| rule.touches(access, *named))
+                let touches = |access: &Access| rule.touches(access, *named);
+                commands || call.accesses().any(touches) || call.changed.iter().any(touches)
             })
             .map(|(rule, _)| rule.hit())
             .collect()

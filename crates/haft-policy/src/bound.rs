@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::OnceLock;
 
-use haft_core::{Capability, Effects, Source, ToolSpec};
+use haft_core::{Access, Capability, Effects, Source, ToolSpec};
 
 use crate::binding::{LayerBound, Subject};
 use crate::call::CallFacts;
@@ -15,65 +15,73 @@ use crate::judgement::{Decision, HookAction, Judgement, RuleHit, Verdict};
 use crate::profile::DEFAULTS;
 use crate::remember;
 
-/// What policy says about one tool for one caller.
+/// What policy says about one tool for one caller. Listing needs only `visible`; judgements that
+/// do not depend on arguments are made when they are first asked for.
 #[derive(Debug)]
 pub struct Bound {
     subject: Subject,
     layers: Vec<LayerBound>,
-    /// Before arguments are known
-    tool: Arc<Judgement>,
-    /// Of a call that touches nothing, and of one that may touch anything
-    nothing: Arc<Judgement>,
-    anything: Arc<Judgement>,
+    visible: bool,
+    /// It has the means to run commands
+    runs_commands: bool,
     /// Some rule or constraint looks at paths
     minds_paths: bool,
+    /// Before arguments are known
+    tool: OnceLock<Judgement>,
+    /// Of a call that touches nothing, and of one that may touch anything
+    nothing: OnceLock<Judgement>,
+    anything: OnceLock<Judgement>,
 }
 
 impl Bound {
     pub(crate) fn new(spec: &ToolSpec, layers: Vec<LayerBound>) -> Self {
-        let subject = Subject {
-            name: spec.name.clone(),
-            built_in: spec.source == Source::Builtin,
-            requires_approval: spec.requires_approval,
-        };
-        let minds_paths = layers.iter().any(LayerBound::minds_paths);
-        let runs_commands = spec.capabilities.contains(&Capability::ShellExec);
-        let judge = |effects: &Effects, commands_expected: bool| {
-            let unresolved = |_: &Path, path: &str| PathBuf::from(path);
-            let call = CallFacts::new(effects, &unresolved);
-            strictest(
-                layers
-                    .iter()
-                    .map(|layer| layer.judge(&subject, &call, commands_expected))
-                    .collect(),
-            )
-        };
-        let tool = Arc::new(judge(&Effects::none(), runs_commands));
-        let shared = |judgement: Judgement| {
-            if judgement == *tool {
-                tool.clone()
-            } else {
-                Arc::new(judgement)
-            }
-        };
         Bound {
-            nothing: shared(judge(&Effects::none(), false)),
-            anything: shared(judge(&Effects::anything(), false)),
-            tool,
-            subject,
-            minds_paths,
+            subject: Subject {
+                name: spec.name.clone(),
+                built_in: spec.source == Source::Builtin,
+                requires_approval: spec.requires_approval,
+            },
+            visible: layers.iter().all(|layer| layer.denied.is_empty()),
+            runs_commands: spec.capabilities.contains(&Capability::ShellExec),
+            minds_paths: layers.iter().any(LayerBound::minds_paths),
             layers,
+            tool: OnceLock::new(),
+            nothing: OnceLock::new(),
+            anything: OnceLock::new(),
         }
     }
 
     /// Whether the caller may know of the tool at all.
     pub fn visible(&self) -> bool {
-        self.tool.verdict != Verdict::Deny
+        self.visible
     }
 
     /// The judgement before arguments are known.
     pub fn tool_verdict(&self) -> &Judgement {
-        &self.tool
+        self.tool
+            .get_or_init(|| self.unseen(&Effects::none(), self.runs_commands))
+    }
+
+    fn nothing(&self) -> &Judgement {
+        self.nothing
+            .get_or_init(|| self.unseen(&Effects::none(), false))
+    }
+
+    fn anything(&self) -> &Judgement {
+        self.anything
+            .get_or_init(|| self.unseen(&Effects::anything(), false))
+    }
+
+    /// A judgement for which no path has to be looked up.
+    fn unseen(&self, effects: &Effects, commands_expected: bool) -> Judgement {
+        let unresolved = |_: &Path, path: &str| PathBuf::from(path);
+        let call = CallFacts::new(effects, &unresolved);
+        self.strictest(&call, commands_expected)
+    }
+
+    fn strictest(&self, call: &CallFacts<'_>, commands_expected: bool) -> Judgement {
+        let judged = |layer: &LayerBound| layer.judge(&self.subject, call, commands_expected);
+        strictest(self.layers.iter().map(judged).collect())
     }
 
     /// The judgement of one call. `resolve` turns a path as the shell would read it, in a folder,
@@ -83,27 +91,24 @@ impl Bound {
         effects: &Effects,
         resolve: &dyn Fn(&Path, &str) -> PathBuf,
     ) -> Cow<'_, Judgement> {
-        if !self.visible() {
-            return Cow::Borrowed(&self.tool);
+        if !self.visible {
+            return Cow::Borrowed(self.tool_verdict());
         }
         if effects.commands.is_empty() {
             let settled = if effects.anything {
-                &self.anything
+                self.anything()
             } else {
-                &self.nothing
+                self.nothing()
             };
             let rememberable = settled.verdict == Verdict::Ask;
-            if effects.accesses.is_empty() || (!self.minds_paths && !rememberable) {
+            let protected = |access: &Access| access.resource.as_protected().is_some();
+            let minds = self.minds_paths || effects.accesses.iter().any(protected);
+            if effects.accesses.is_empty() || (!minds && !rememberable) {
                 return Cow::Borrowed(settled);
             }
         }
         let call = CallFacts::new(effects, resolve);
-        let judgements = self
-            .layers
-            .iter()
-            .map(|layer| layer.judge(&self.subject, &call, false))
-            .collect();
-        Cow::Owned(strictest(judgements))
+        Cow::Owned(self.strictest(&call, false))
     }
 }
 
@@ -211,6 +216,13 @@ impl LayerBound {
         {
             let reason = format!("asked by `{}` ({})", hit.rule, hit.from);
             ask(hit, reason, false);
+        }
+        for path in call
+            .accesses()
+            .filter_map(|access| access.resource.as_protected())
+        {
+            let hit = RuleHit::new("protected name", DEFAULTS, Verdict::Ask);
+            ask(hit, format!("`{path}` is a protected name"), false);
         }
         let level = || {
             let rule = format!("autonomy {}", self.level);

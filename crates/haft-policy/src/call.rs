@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use haft_core::{Access, CommandLine, Effects, Mode, Resource};
 
 use crate::shell::{self, Command, NotPlain, Script};
+use crate::writers;
 
 /// Turns a path as a shell would read it, in that folder, into the absolute path it means.
 pub(crate) type Resolve<'a> = &'a dyn Fn(&Path, &str) -> PathBuf;
@@ -17,6 +18,9 @@ pub(crate) struct CallFacts<'a> {
     pub(crate) lines: Vec<Line>,
     /// Files that the shell itself opens: redirections
     pub(crate) opened: Vec<Access>,
+    /// Files that programs are told to change. Rules that close look at them; nothing is allowed
+    /// because of them
+    pub(crate) changed: Vec<Access>,
     resolve: Resolve<'a>,
 }
 
@@ -30,6 +34,7 @@ impl<'a> CallFacts<'a> {
     pub(crate) fn new(effects: &'a Effects, resolve: Resolve<'a>) -> Self {
         let mut lines = Vec::new();
         let mut opened = Vec::new();
+        let mut changed = Vec::new();
         for command in &effects.commands {
             let (mut script, cwd) = match command {
                 CommandLine::Shell { line, cwd } => (shell::parse(line), cwd),
@@ -57,12 +62,24 @@ impl<'a> CallFacts<'a> {
                     }
                 }
             }
+            for path in script
+                .commands
+                .iter()
+                .flat_map(Command::all)
+                .flat_map(writers::written)
+            {
+                changed.extend(folders.iter().map(|folder| Access {
+                    mode: Mode::Write,
+                    resource: Resource::Tree(resolve(folder, path)),
+                }));
+            }
             lines.push(Line { script, folders });
         }
         CallFacts {
             effects,
             lines,
             opened,
+            changed,
             resolve,
         }
     }
@@ -75,9 +92,18 @@ impl<'a> CallFacts<'a> {
             .flat_map(Command::all)
     }
 
-    /// Every file or other resource that is touched.
+    /// Every file or other resource that is touched. The tree that a command might change is not
+    /// among them: it orders calls, while a command is judged by what its line says.
     pub(crate) fn accesses(&self) -> impl Iterator<Item = &Access> {
-        self.effects.accesses.iter().chain(&self.opened)
+        let bound = |access: &&Access| {
+            !self.effects.commands.is_empty() && matches!(access.resource, Resource::Tree(_))
+        };
+        let stated = self
+            .effects
+            .accesses
+            .iter()
+            .filter(move |access| !bound(access));
+        stated.chain(&self.opened)
     }
 
     pub(crate) fn over(&self) -> Option<&'static str> {

@@ -1,6 +1,7 @@
 //! One layer of config, compiled, and what it makes of one tool for one caller.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use haft_core::{Identity, Repeat, Risk, Source, ToolSpec};
@@ -148,13 +149,17 @@ impl CompiledLayer {
 
     pub(crate) fn bind(&self, tool: &ToolSpec, who: &Who, places: &Places) -> LayerBound {
         let names = Names::of(tool);
-        let named = |rule: &Rule| {
-            let reading = match rule.effect {
-                Verdict::Allow => Reading::Exact,
-                Verdict::Ask | Verdict::Deny => Reading::Loose,
-            };
-            rule.tool.matches(&names, reading)
-        };
+        let named: Vec<bool> = self
+            .rules
+            .iter()
+            .map(|rule| {
+                let reading = match rule.effect {
+                    Verdict::Allow => Reading::Exact,
+                    Verdict::Ask | Verdict::Deny => Reading::Loose,
+                };
+                rule.tool.matches(&names, reading)
+            })
+            .collect();
         let modules: Vec<_> = self
             .modules
             .iter()
@@ -171,9 +176,9 @@ impl CompiledLayer {
         let bare = |effect: Verdict| {
             self.rules
                 .iter()
-                .filter(move |rule| rule.effect == effect && rule.argument.is_none())
-                .filter(|rule| named(rule))
-                .map(|rule| rule.hit())
+                .zip(&named)
+                .filter(|(rule, named)| **named && rule.effect == effect && rule.argument.is_none())
+                .map(|(rule, _)| rule.hit())
                 .collect::<Vec<_>>()
         };
         denied.extend(bare(Verdict::Deny));
@@ -196,7 +201,7 @@ impl CompiledLayer {
             always_asks: bare(Verdict::Ask),
             whole_tool: bare(Verdict::Allow).into_iter().next(),
             rules: self.rules.clone(),
-            named: self.rules.iter().map(named).collect(),
+            named: named.into(),
             modules,
             reads_only: tool.repeat == Repeat::Read,
             dangerous: tool.risk == Risk::High || (outside && tool.repeat != Repeat::Read),
@@ -207,22 +212,22 @@ impl CompiledLayer {
     /// Everything that takes the tool away, whatever allows it.
     fn denied(&self, tool: &ToolSpec, names: &Names, who: &Who) -> Vec<RuleHit> {
         let mut denied = Vec::new();
-        let mut look = |patterns: &[ToolPattern], place: String, from: &str| {
+        let mut look = |patterns: &[ToolPattern], place: Place<'_>, from: &str| {
             if let Some(pattern) = first_match(patterns, names, Reading::Loose) {
                 let rule = format!("{place}: deny {}", pattern.text);
                 denied.push(RuleHit::new(rule, from, Verdict::Deny));
             }
         };
         let (name, _) = self.profile_for(who);
-        look(&self.deny, "tools".to_owned(), &self.from);
+        look(&self.deny, Place::Tools, &self.from);
         if let Some(profile) = self.profiles.get(name) {
-            look(&profile.deny, format!("profile {name}"), &profile.from);
+            look(&profile.deny, Place::Profile(name), &profile.from);
         }
         if let (Some(agent), Some(name)) = (self.agent(who), &who.agent) {
-            look(&agent.deny, format!("agent {name}"), &self.from);
+            look(&agent.deny, Place::Agent(name), &self.from);
         }
         if let (Some(provider), Some(name)) = (self.provider(who), &who.provider) {
-            look(&provider.deny, format!("provider {name}"), &self.from);
+            look(&provider.deny, Place::Provider(name), &self.from);
             let outside = provider
                 .allow
                 .as_ref()
@@ -242,7 +247,7 @@ impl CompiledLayer {
             let rule = format!("unknown profile {name}");
             return Err(RuleHit::new(rule, chosen, Verdict::Deny));
         };
-        let allowed = |patterns: &[ToolPattern], place: String, from: &str| {
+        let allowed = |patterns: &[ToolPattern], place: Place<'_>, from: &str| {
             first_match(patterns, names, Reading::Exact).map(|pattern| {
                 let rule = format!("{place}: allow {}", pattern.text);
                 RuleHit::new(rule, from, Verdict::Allow)
@@ -250,11 +255,10 @@ impl CompiledLayer {
         };
         let by_agent = self.agent(who).zip(who.agent.as_ref());
         let hits: Vec<RuleHit> = [
-            allowed(&profile.allow, format!("profile {name}"), &profile.from),
-            allowed(&self.allow, "tools".to_owned(), &self.from),
-            by_agent.and_then(|(agent, name)| {
-                allowed(&agent.allow, format!("agent {name}"), &self.from)
-            }),
+            allowed(&profile.allow, Place::Profile(name), &profile.from),
+            allowed(&self.allow, Place::Tools, &self.from),
+            by_agent
+                .and_then(|(agent, name)| allowed(&agent.allow, Place::Agent(name), &self.from)),
             tool.always_include
                 .then(|| RuleHit::new("always included", DEFAULTS, Verdict::Allow)),
         ]
@@ -348,6 +352,26 @@ impl CompiledLayer {
             effect: "level".to_owned(),
         });
         lines
+    }
+}
+
+/// Where a list of patterns stands in the config; put into words only when one of them matched.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Tools,
+    Profile(&'a str),
+    Agent(&'a str),
+    Provider(&'a str),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Tools => f.write_str("tools"),
+            Place::Profile(name) => write!(f, "profile {name}"),
+            Place::Agent(name) => write!(f, "agent {name}"),
+            Place::Provider(name) => write!(f, "provider {name}"),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod rule;
 pub mod shell;
 mod traps;
 mod who;
+mod writers;
 
 pub use bound::Bound;
 pub use config::{

@@ -22,10 +22,22 @@ pub const WRITING_TOOLS: &[&str] = &[
     "edit_file",
     "Edit",
     "file.patch",
+    "Patch",
+    "apply_patch",
+    "patch_file",
     "file.delete",
+    "file.remove",
+    "Delete",
+    "delete_file",
+    "remove_file",
     "file.move",
+    "file.rename",
+    "Move",
+    "move_file",
+    "rename_file",
     "file.batch",
     "batch_files",
+    "BatchFiles",
     "file.undo",
 ];
 
@@ -40,6 +52,12 @@ pub const READING_TOOLS: &[&str] = &[
     "Glob",
     "file.grep",
     "Grep",
+    "git.status",
+    "git_status",
+    "GitStatus",
+    "git.diff",
+    "git_diff",
+    "GitDiff",
 ];
 
 /// Tools that run commands.

@@ -20,7 +20,11 @@ pub fn parse_arguments(text: &str) -> Result<Value, ToolError> {
         )));
     }
     serde_json::from_str(text).map_err(|error| {
-        let offset = offset_of(text, error.line(), error.column());
+        let offset = if error.is_eof() {
+            text.len()
+        } else {
+            offset_of(text, error.line(), error.column())
+        };
         ToolError::input_invalid(format!("not JSON at offset {offset}: {error}"))
             .hint(format!("near `{}`", snippet(text, offset)))
     })
@@ -69,6 +73,7 @@ mod tests {
         check(r#"{"path": README.md}"#, "9", "README");
         check("{\n \"a\": 1,\n \"b\" 2}", "16", "\"b\" 2");
         check("", "0", "``");
+        check("{\"a\": \"open", "11", "open");
         check(&"[".repeat(300), "127", "[[[[");
         check("{\"ü\": ü}", "7", "ü}");
     }

@@ -72,20 +72,14 @@ impl Serialize for Definition {
             Shape::Anthropic => {
                 map.serialize_entry("name", self.api_name())?;
                 map.serialize_entry("description", &spec.description)?;
-                map.serialize_entry("input_schema", &spec.input_schema)?;
+                map.serialize_entry("input_schema", self.entry.schema())?;
                 if spec.eager_input_streaming {
                     map.serialize_entry("eager_input_streaming", &true)?;
                 }
             }
             Shape::OpenAi => {
                 map.serialize_entry("type", "function")?;
-                map.serialize_entry(
-                    "function",
-                    &Function {
-                        name: self.api_name(),
-                        spec,
-                    },
-                )?;
+                map.serialize_entry("function", &Function(&self.entry))?;
             }
             Shape::Mcp => {
                 map.serialize_entry("name", self.api_name())?;
@@ -93,7 +87,7 @@ impl Serialize for Definition {
                     map.serialize_entry("title", &spec.title)?;
                 }
                 map.serialize_entry("description", &spec.description)?;
-                map.serialize_entry("inputSchema", &spec.input_schema)?;
+                map.serialize_entry("inputSchema", self.entry.schema())?;
                 if let Some(schema) = &spec.output_schema {
                     map.serialize_entry("outputSchema", schema)?;
                 }
@@ -104,17 +98,14 @@ impl Serialize for Definition {
     }
 }
 
-struct Function<'a> {
-    name: &'a str,
-    spec: &'a ToolSpec,
-}
+struct Function<'a>(&'a Entry);
 
 impl Serialize for Function<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("name", self.name)?;
-        map.serialize_entry("description", &self.spec.description)?;
-        map.serialize_entry("parameters", &self.spec.input_schema)?;
+        map.serialize_entry("name", &**self.0.api_name())?;
+        map.serialize_entry("description", &self.0.spec().description)?;
+        map.serialize_entry("parameters", self.0.schema())?;
         map.end()
     }
 }

@@ -1,23 +1,16 @@
 //! The one door: every call of every front end comes in here.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
-use futures_util::future::join_all;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use haft_core::{Call, Caller, Outcome, ToolError};
-use haft_policy::{Judgement, Who};
-use serde::Serialize;
+use haft_policy::Who;
 use serde_json::Value;
 
-use crate::{Entry, Filters, Runtime, Session, pipeline};
-
-/// What policy says of a call, without making it.
-#[derive(Debug, Clone, Serialize)]
-pub struct Explanation {
-    /// Canonical name
-    pub tool: String,
-    #[serde(flatten)]
-    pub judgement: Judgement,
-}
+use crate::{Entry, Explanation, Filters, Runtime, Session, pipeline};
 
 impl Runtime {
     /// A caller enters.
@@ -39,11 +32,20 @@ impl Runtime {
             .iter()
             .map(|_| self.ticket(&session.caller().session))
             .collect();
-        let walks = calls
-            .into_iter()
-            .zip(tickets)
-            .map(|(call, ticket)| pipeline::walk(self, session, call, ticket, share));
-        join_all(walks).await
+        let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
+        let mut waiting = FuturesUnordered::new();
+        for (place, (call, ticket)) in calls.into_iter().zip(tickets).enumerate() {
+            let mut walk = Box::pin(pipeline::walk(self, session, call, ticket, share));
+            // Most calls end without ever having to wait.
+            match poll_fn(|task| Poll::Ready(walk.as_mut().poll(task))).await {
+                Poll::Ready(outcome) => outcomes[place] = Some(outcome),
+                Poll::Pending => waiting.push(async move { (place, walk.await) }),
+            }
+        }
+        while let Some((place, outcome)) = waiting.next().await {
+            outcomes[place] = Some(outcome);
+        }
+        outcomes.into_iter().flatten().collect()
     }
 
     /// The tool that a name leads to, if this caller may see it.

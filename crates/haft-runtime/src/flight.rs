@@ -14,7 +14,7 @@ pub(crate) struct Flight<'a> {
     pub(crate) session: &'a Session,
     pub(crate) view: Arc<View>,
     /// As given, then as repaired by `validate`
-    pub(crate) args: Value,
+    pub(crate) args: Arc<Value>,
     /// The caller's own, shorter deadline
     pub(crate) timeout: Option<Duration>,
     pub(crate) cx: ToolContext,

@@ -1,14 +1,14 @@
 //! Identifiers: ordered ones for calls, unguessable ones for approvals and markers.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use uuid::{Builder, Uuid};
 
 /// A version 7 UUID. Unique, not secret: its random part is a counter mixed with a seed, so that
 /// a call does not pay for the system's randomness.
-pub(crate) fn call_id() -> String {
+pub(crate) fn call_id() -> Arc<str> {
     static SEED: OnceLock<(u64, u64)> = OnceLock::new();
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let (seed, step) = *SEED.get_or_init(|| Uuid::now_v7().as_u64_pair());
@@ -21,9 +21,8 @@ pub(crate) fn call_id() -> String {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
         .as_millis();
-    Builder::from_unix_timestamp_millis(millis as u64, &random)
-        .into_uuid()
-        .to_string()
+    let id = Builder::from_unix_timestamp_millis(millis as u64, &random).into_uuid();
+    Arc::from(&*id.hyphenated().encode_lower(&mut Uuid::encode_buffer()))
 }
 
 fn mix(mut x: u64) -> u64 {

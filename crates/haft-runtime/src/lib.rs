@@ -24,8 +24,8 @@ mod visible;
 
 pub use arguments::parse_arguments;
 pub use definitions::{Definition, Definitions, Shape};
-pub use door::Explanation;
 pub use events::EventBus;
+pub use pipeline::Explanation;
 pub use reducers::{ReducerTaken, Reducers, Registered};
 pub use registry::{Entry, Quarantined, RegisterError, Registry, Snapshot};
 pub use runtime::{RememberRule, Runtime, RuntimeConfig};

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use haft_core::{Call, Outcome, ToolError, ToolResult};
+use haft_policy::Judgement;
+use serde::Serialize;
 
 use crate::flight::Flight;
 use crate::scheduler::Ticket;
@@ -13,7 +15,16 @@ use crate::stages::{
     approve, available, begin, end, inspect, judge, permit, reduce, resolve, run, schedule, trim,
     validate,
 };
-use crate::{Entry, Explanation, Runtime, Session};
+use crate::{Entry, Runtime, Session};
+
+/// What policy says of a call, without making it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explanation {
+    /// Canonical name
+    pub tool: String,
+    #[serde(flatten)]
+    pub judgement: Judgement,
+}
 
 /// Every call there is goes through here.
 pub(crate) async fn walk(

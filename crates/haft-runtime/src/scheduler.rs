@@ -2,7 +2,6 @@
 //! for earlier tickets whose effects conflict with its own. An earlier call that has not said yet
 //! what it touches is waited for too. Calls without effects never wait.
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -17,11 +16,13 @@ pub(crate) struct Scheduler {
 #[derive(Default)]
 struct State {
     next: u64,
-    live: BTreeMap<u64, Slot>,
+    /// In the order of their numbers
+    live: Vec<Slot>,
     waiting: Vec<Waker>,
 }
 
 struct Slot {
+    number: u64,
     session: Arc<str>,
     /// None until the call knows
     effects: Option<Arc<Effects>>,
@@ -38,13 +39,11 @@ impl Scheduler {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        state.live.insert(
+        state.live.push(Slot {
             number,
-            Slot {
-                session: session.clone(),
-                effects: None,
-            },
-        );
+            session: session.clone(),
+            effects: None,
+        });
         Ticket {
             scheduler: self.clone(),
             number,
@@ -69,8 +68,8 @@ impl Ticket {
     /// Say what the call touches, so that later calls need not wait for nothing.
     pub(crate) fn declare(&self, effects: &Arc<Effects>) {
         self.scheduler.change(|state| {
-            if let Some(slot) = state.live.get_mut(&self.number) {
-                slot.effects = Some(effects.clone());
+            if let Some(place) = state.place(self.number) {
+                state.live[place].effects = Some(effects.clone());
             }
         });
     }
@@ -84,7 +83,9 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.scheduler.change(|state| {
-            state.live.remove(&self.number);
+            if let Some(place) = state.place(self.number) {
+                state.live.remove(place);
+            }
         });
     }
 }
@@ -107,15 +108,22 @@ impl Future for Turn<'_> {
 }
 
 impl State {
+    fn place(&self, number: u64) -> Option<usize> {
+        self.live
+            .binary_search_by_key(&number, |slot| slot.number)
+            .ok()
+    }
+
     fn may_go(&self, number: u64) -> bool {
-        let Some(mine) = self.live.get(&number) else {
+        let Some(place) = self.place(number) else {
             return true;
         };
+        let (earlier, mine) = (&self.live[..place], &self.live[place]);
         let Some(effects) = &mine.effects else {
             return false;
         };
         effects.is_none()
-            || self.live.range(..number).all(|(_, earlier)| {
+            || earlier.iter().all(|earlier| {
                 let same_session = earlier.session == mine.session;
                 match &earlier.effects {
                     None => !same_session,

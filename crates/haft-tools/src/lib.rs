@@ -2,6 +2,8 @@
 //! module's list.
 
 mod file;
+mod git;
+mod lines;
 mod result;
 mod shell;
 mod system;
@@ -10,5 +12,11 @@ use haft_core::Pack;
 
 /// Every built-in module with its tools.
 pub fn packs() -> Vec<Pack> {
-    vec![file::pack(), result::pack(), shell::pack(), system::pack()]
+    vec![
+        file::pack(),
+        git::pack(),
+        result::pack(),
+        shell::pack(),
+        system::pack(),
+    ]
 }

@@ -128,7 +128,7 @@ pub(crate) struct Call {
     #[arg(add = ArgValueCompleter::new(tool_names))]
     pub(crate) name: String,
     /// Arguments as JSON, `@file` to read them from a file, `-` from standard input
-    #[arg(value_name = "JSON | @FILE | -", allow_hyphen_values = true)]
+    #[arg(value_name = "JSON | @FILE | -")]
     pub(crate) args: Option<String>,
     /// Set one argument; a value that is JSON is taken as such, unless the tool wants text
     #[arg(long, value_name = "KEY=VALUE")]
@@ -159,7 +159,7 @@ pub(crate) enum PolicyAction {
         #[arg(add = ArgValueCompleter::new(tool_names))]
         tool: String,
         /// Arguments as JSON, `@file` or `-`
-        #[arg(value_name = "JSON | @FILE | -", allow_hyphen_values = true)]
+        #[arg(value_name = "JSON | @FILE | -")]
         args: Option<String>,
         /// Print it as JSON
         #[arg(long)]

@@ -10,8 +10,9 @@ use anyhow::{Context, Result};
 use clap_complete::CompletionCandidate;
 use haft_core::{Caller, CancelToken, Identity, Module, Person, Powers, ResultStore};
 use haft_host::{
-    Attachments, EditFiles, EnvPolicy, FileResults, FilesConfig, KeptResults, ListFiles,
-    ProcessConfig, ReadFiles, ReadSystem, RealPaths, RunProcesses, Workspace, WriteFiles,
+    Attachments, ChangeFiles, EditFiles, EnvPolicy, FileResults, FilesConfig, FindFiles,
+    KeptResults, ListFiles, ProcessConfig, ReadFiles, ReadGit, ReadSystem, RealPaths, RunProcesses,
+    SearchText, Workspace, WriteFiles,
 };
 use haft_policy::{Layer, Places, Policy, Who};
 use haft_runtime::{EventBus, Filters, RememberRule, Runtime, RuntimeConfig, Session};
@@ -24,6 +25,9 @@ use crate::terminal::fail::Hinted;
 
 /// First argument of the process that outlives us to end what we started.
 pub(crate) const GUARDIAN: &str = "__guardian";
+
+/// First argument of the process that shuts a command into its sandbox.
+pub(crate) const LAUNCHER: &str = "__launch";
 
 /// A runtime with a caller in it.
 pub(crate) struct House {
@@ -159,6 +163,7 @@ fn empowered(mut caller: Caller, home: &Home, loaded: &Loaded) -> Result<Caller>
         workspace.clone(),
         Some(results.clone()),
     );
+    let search = SearchText::new(workspace.clone(), Some(results.clone()));
     let store: Arc<dyn ResultStore> = results;
     let mut powers = Powers::none();
     powers.insert(ReadSystem::new(
@@ -168,8 +173,12 @@ fn empowered(mut caller: Caller, home: &Home, loaded: &Loaded) -> Result<Caller>
     powers.insert(processes);
     powers.insert(ReadFiles::new(workspace.clone()));
     powers.insert(ListFiles::new(workspace.clone()));
+    powers.insert(FindFiles::new(workspace.clone()));
+    powers.insert(search);
     powers.insert(WriteFiles::new(workspace.clone()));
-    powers.insert(EditFiles::new(workspace));
+    powers.insert(EditFiles::new(workspace.clone()));
+    powers.insert(ChangeFiles::new(workspace.clone()));
+    powers.insert(ReadGit::new(workspace));
     powers.insert(KeptResults::new(store.clone()));
     powers.insert(Attachments);
     caller.powers = Arc::new(powers);

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use haft_core::{Capability, Power, ToolContext, ToolError};
+use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
 
+use super::encoding::{self, TextForm};
 use super::open::{Stamp, open_regular};
-use super::read::{TEXT_LIMIT, Unreadable, read_capped};
+use super::read::{TEXT_LIMIT, Unreadable, first_bad_line, read_capped};
 use super::write::{Expected, changed, replace};
 use super::{Resolved, Workspace};
 use crate::blocking::blocking;
@@ -26,7 +27,57 @@ impl Power for EditFiles {
 #[derive(Debug)]
 pub struct Snapshot {
     pub text: String,
-    stamp: Stamp,
+    pub(super) form: TextForm,
+    pub(super) stamp: Stamp,
+    /// What of the file's mode a person can set
+    pub(super) mode: u32,
+}
+
+impl Snapshot {
+    /// The bytes of a changed text in the encoding of the old one.
+    pub fn encode(&self, place: &Resolved, after: &str) -> Result<Vec<u8>, ToolError> {
+        self.form.encode(after).map_err(|missing| {
+            let encoding = self.form.foreign().unwrap_or("UTF-8");
+            ToolError::failed(format!(
+                "`{missing}` cannot be written in {encoding}, the encoding of the file: `{}`",
+                place.path().display()
+            ))
+            .hint("leave the character out, or write the whole file anew as UTF-8")
+        })
+    }
+}
+
+/// Whether a text must be one that the session knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// A conflict if the session has read another state of it
+    Latest,
+    AnyState,
+}
+
+/// A whole text file, decoded.
+pub(super) fn snapshot(
+    workspace: &Workspace,
+    place: &Resolved,
+    session: &str,
+    known: Known,
+    cancel: &CancelToken,
+) -> Result<Snapshot, ToolError> {
+    let opened = open_regular(workspace.handle(place), place.relative(), place.path())?;
+    let told = |error: Unreadable| error.told(place, opened.size);
+    let content = read_capped(&opened.file, TEXT_LIMIT, cancel).map_err(told)?;
+    let seen = &workspace.seen;
+    if known == Known::Latest && seen.is_stale(session, place.path(), opened.stamp, &content) {
+        return Err(changed(place.path()));
+    }
+    let (text, form) = encoding::decode(content)
+        .map_err(|content| told(Unreadable::NotUtf8(first_bad_line(&content))))?;
+    Ok(Snapshot {
+        text,
+        form,
+        stamp: opened.stamp,
+        mode: opened.mode,
+    })
 }
 
 impl EditFiles {
@@ -42,27 +93,7 @@ impl EditFiles {
     pub async fn read(&self, place: &Resolved, cx: &ToolContext) -> Result<Snapshot, ToolError> {
         let (workspace, place) = (self.0.clone(), place.clone());
         let (session, cancel) = (cx.caller.session.clone(), cx.cancel.clone());
-        blocking(move || {
-            let opened = open_regular(workspace.handle(&place), place.relative(), place.path())?;
-            let told = |error: Unreadable| error.told(&place, opened.size);
-            let content = read_capped(&opened.file, TEXT_LIMIT, &cancel).map_err(told)?;
-            if workspace
-                .seen
-                .is_stale(&session, place.path(), opened.stamp, &content)
-            {
-                return Err(changed(place.path()));
-            }
-            let text = String::from_utf8(content).map_err(|error| {
-                let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-                let line = valid.iter().filter(|&&byte| byte == b'\n').count() as u64 + 1;
-                told(Unreadable::NotUtf8(line))
-            })?;
-            Ok(Snapshot {
-                text,
-                stamp: opened.stamp,
-            })
-        })
-        .await
+        blocking(move || snapshot(&workspace, &place, &session, Known::Latest, &cancel)).await
     }
 
     /// Put a changed text in the place of the one that was read.
@@ -74,6 +105,7 @@ impl EditFiles {
         cx: &ToolContext,
     ) -> Result<(), ToolError> {
         let expected = Expected::State(before.stamp);
-        replace(&self.0, place, after.into_bytes(), expected, cx).await
+        let content = before.encode(place, &after)?;
+        replace(&self.0, place, content, expected, cx).await
     }
 }

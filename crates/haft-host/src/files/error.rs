@@ -7,7 +7,7 @@ use haft_core::{ErrorCode, ToolError};
 use rustix::io::Errno;
 
 /// The answer to a failed file operation: `doing` says what was tried ("read", "write to").
-pub(super) fn failure(doing: &str, path: &Path, error: impl Into<io::Error>) -> ToolError {
+pub(crate) fn failure(doing: &str, path: &Path, error: impl Into<io::Error>) -> ToolError {
     let error = error.into();
     let shown = path.display();
     let told = match error.raw_os_error().map(Errno::from_raw_os_error) {
@@ -52,14 +52,14 @@ pub(super) fn is_directory(path: &Path) -> ToolError {
         .hint("list it with `file.list`")
 }
 
-pub(super) fn not_regular(path: &Path, kind: &str) -> ToolError {
+pub(crate) fn not_regular(path: &Path, kind: &str) -> ToolError {
     ToolError::failed(format!(
         "not a regular file but a {kind}: `{}`",
         path.display()
     ))
 }
 
-pub(super) fn cancelled() -> ToolError {
+pub(crate) fn cancelled() -> ToolError {
     ToolError::new(ErrorCode::Cancelled, "cancelled")
 }
 

@@ -9,6 +9,7 @@ use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
 use rustix::fs::{AtFlags, Dir, FileType};
 
 use super::error::{cancelled, failure};
+use super::ignored::Ignored;
 use super::open::open_dir;
 use super::{Resolved, Workspace};
 use crate::blocking::blocking;
@@ -47,6 +48,18 @@ pub struct Listing {
     pub truncated: bool,
     /// Folders that could not be opened, seen from the folder that was listed
     pub unreadable: Vec<PathBuf>,
+    /// Entries left out because a `.gitignore` names them
+    pub ignored: usize,
+}
+
+/// How a folder is listed.
+#[derive(Debug, Clone, Copy)]
+pub struct ListRequest {
+    pub recursive: bool,
+    /// Entries at most
+    pub limit: usize,
+    /// Leave out what `.gitignore` files name, and `.git` itself
+    pub skip_ignored: bool,
 }
 
 impl ListFiles {
@@ -58,36 +71,44 @@ impl ListFiles {
         self.0.resolve(path)
     }
 
-    /// What a folder holds, at most `limit` entries.
+    /// What a folder holds.
     pub async fn list(
         &self,
         place: &Resolved,
-        recursive: bool,
-        limit: usize,
+        request: ListRequest,
         cx: &ToolContext,
     ) -> Result<Listing, ToolError> {
         let (workspace, place, cancel) = (self.0.clone(), place.clone(), cx.cancel.clone());
-        blocking(move || list(&workspace, &place, recursive, limit, &cancel)).await
+        blocking(move || list(&workspace, &place, request, &cancel)).await
     }
 }
 
-fn list(
+pub(super) fn list(
     workspace: &Workspace,
     place: &Resolved,
-    recursive: bool,
-    limit: usize,
+    request: ListRequest,
     cancel: &CancelToken,
 ) -> Result<Listing, ToolError> {
     let mut listing = Listing::default();
-    let mut pending: VecDeque<Entry> = read_folder(workspace, place, Path::new(""), cancel)?.into();
+    let mut rules = request
+        .skip_ignored
+        .then(|| Ignored::above(workspace, place));
+    let mut first = read_folder(workspace, place, Path::new(""), cancel)?;
+    listing.ignored += leave_out(&mut first, place, rules.as_ref());
+    let mut pending: VecDeque<Entry> = first.into();
     while let Some(entry) = pending.pop_front() {
-        if listing.entries.len() == limit {
+        if listing.entries.len() == request.limit {
             listing.truncated = true;
             break;
         }
-        if recursive && entry.kind == EntryKind::Directory {
+        if request.recursive && entry.kind == EntryKind::Directory {
+            let folder = place.relative().join(&entry.path);
+            rules = rules.map(|above| above.inside(workspace, place, &folder));
             match read_folder(workspace, place, &entry.path, cancel) {
-                Ok(inner) => inner.into_iter().rev().for_each(|e| pending.push_front(e)),
+                Ok(mut inner) => {
+                    listing.ignored += leave_out(&mut inner, place, rules.as_ref());
+                    inner.into_iter().rev().for_each(|e| pending.push_front(e));
+                }
                 Err(_) if cancel.is_cancelled() => return Err(cancelled()),
                 Err(_) => listing.unreadable.push(entry.path.clone()),
             }
@@ -95,6 +116,19 @@ fn list(
         listing.entries.push(entry);
     }
     Ok(listing)
+}
+
+/// Take out what the rules name, and say how much that was.
+fn leave_out(entries: &mut Vec<Entry>, place: &Resolved, rules: Option<&Ignored>) -> usize {
+    let Some(rules) = rules else {
+        return 0;
+    };
+    let before = entries.len();
+    entries.retain(|entry| {
+        let path = place.relative().join(&entry.path);
+        !rules.hides(&path, entry.kind == EntryKind::Directory)
+    });
+    before - entries.len()
 }
 
 /// One folder's entries by name. `inside` is seen from the place that is listed.
@@ -121,12 +155,7 @@ fn read_folder(
         let Ok(stat) = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
             continue;
         };
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => EntryKind::File,
-            FileType::Directory => EntryKind::Directory,
-            FileType::Symlink => EntryKind::Symlink,
-            _ => EntryKind::Other,
-        };
+        let kind = EntryKind::of(FileType::from_raw_mode(stat.st_mode));
         entries.push(Entry {
             path: inside.join(name),
             kind,

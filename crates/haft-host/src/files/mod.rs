@@ -3,13 +3,20 @@
 //! and each act then opens exactly that place or fails. What needs a question is only reported
 //! here (`is_protected`); who is asked is decided elsewhere.
 
+mod apply;
+mod change;
 mod edit;
+mod encoding;
+mod entry;
 mod error;
+mod ignored;
 mod list;
 mod open;
 mod protected;
 mod read;
+mod remove;
 mod seen;
+mod steps;
 mod walk;
 mod write;
 
@@ -19,13 +26,16 @@ use std::path::{Path, PathBuf};
 use haft_core::{Effects, ResolvePath, Resource, ToolError};
 use rustix::fs::{CWD, Mode, OFlags};
 
+pub use change::{Before, ChangeFiles, FileChange, NewMode, SnapshotStamp};
 pub use edit::{EditFiles, Snapshot};
-pub use list::{Entry, EntryKind, ListFiles, Listing};
+pub use list::{Entry, EntryKind, ListFiles, ListRequest, Listing};
 pub use protected::{holds_secrets, is_protected};
 pub use read::{LineRange, ReadFiles, Reading};
 pub use write::WriteFiles;
 
-use error::{clipped, failure};
+use error::clipped;
+pub(crate) use error::{failure, not_regular};
+pub(crate) use open::open_dir;
 use seen::Seen;
 use walk::{Stopped, Why};
 
@@ -81,6 +91,15 @@ impl Resolved {
         &self.relative
     }
 
+    /// A place inside this one, which is a folder.
+    pub(crate) fn inside(&self, name: impl AsRef<Path>) -> Self {
+        Resolved {
+            root: self.root,
+            relative: self.relative.join(&name),
+            absolute: self.absolute.join(&name),
+        }
+    }
+
     /// What reading this file touches.
     pub fn reads(&self) -> Effects {
         let effects = Effects::none().reads(Resource::File(self.absolute.clone()));
@@ -101,7 +120,7 @@ impl Resolved {
 
     /// The mark by which policy knows that a question is due.
     fn protected(&self) -> Resource {
-        Resource::Uri(format!("protected:{}", self.absolute.display()))
+        Resource::protected(&self.absolute)
     }
 }
 
@@ -135,10 +154,7 @@ impl Workspace {
             .map_err(|stopped| self.stopped(path, stopped))?;
         let resolved = self.locate(&real).ok_or_else(|| leaves(path))?;
         if self.is_home(&real) {
-            return Err(ToolError::denied(format!(
-                "haft's own files are closed to tools: `{}`",
-                clipped(path)
-            )));
+            return Err(closed(path));
         }
         Ok(resolved)
     }
@@ -146,14 +162,26 @@ impl Workspace {
     /// The same for a file that is to be written.
     fn resolve_for_writing(&self, path: &str) -> Result<Resolved, ToolError> {
         let resolved = self.resolve(path)?;
-        if self.is_project_config(resolved.path()) {
-            return Err(ToolError::denied(format!(
-                "haft's own config is never written by a tool: `{}`",
-                clipped(path)
-            ))
-            .hint("ask a person to change it"));
-        }
+        self.expect_writable(&resolved, path)?;
         Ok(resolved)
+    }
+
+    fn expect_writable(&self, place: &Resolved, shown: &str) -> Result<(), ToolError> {
+        if !self.is_project_config(place.path()) {
+            return Ok(());
+        }
+        Err(ToolError::denied(format!(
+            "haft's own config is never written by a tool: `{}`",
+            clipped(shown)
+        ))
+        .hint("ask a person to change it"))
+    }
+
+    /// Where a link leads, if that is a place file tools may go and look.
+    pub(crate) fn follow(&self, link: &Path) -> Option<Resolved> {
+        let real = walk::real_path(Path::new("/"), link).ok()?;
+        let resolved = self.locate(&real)?;
+        (!self.is_home(&real)).then_some(resolved)
     }
 
     /// The innermost root that holds a real path.
@@ -177,7 +205,8 @@ impl Workspace {
         found
     }
 
-    fn is_home(&self, real: &Path) -> bool {
+    /// haft's own state, which no tool may see.
+    pub(crate) fn is_home(&self, real: &Path) -> bool {
         real.starts_with(&self.home)
     }
 
@@ -194,7 +223,16 @@ impl Workspace {
         })
     }
 
-    fn handle(&self, resolved: &Resolved) -> &OwnedFd {
+    /// Whether a root's `haft.yaml`, or the file it is a link to, lies in this folder.
+    fn holds_project_config(&self, real: &Path) -> bool {
+        self.roots.iter().any(|root| {
+            walk::real_path(&root.path, Path::new(PROJECT_CONFIG))
+                .is_ok_and(|config| config != real && config.starts_with(real))
+        })
+    }
+
+    /// The root that holds a place, open.
+    pub(crate) fn handle(&self, resolved: &Resolved) -> &OwnedFd {
         &self.roots[resolved.root].handle
     }
 
@@ -243,6 +281,13 @@ impl Root {
             .map_err(|error| unusable(error.into()))?;
         Ok(Root { path, handle })
     }
+}
+
+fn closed(path: &str) -> ToolError {
+    ToolError::denied(format!(
+        "haft's own files are closed to tools: `{}`",
+        clipped(path)
+    ))
 }
 
 fn leaves(path: &str) -> ToolError {

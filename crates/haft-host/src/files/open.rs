@@ -17,6 +17,8 @@ pub(super) struct OpenFile {
     pub(super) file: File,
     pub(super) size: u64,
     pub(super) stamp: Stamp,
+    /// The permission bits
+    pub(super) mode: u32,
 }
 
 /// Tells one state of a file from another without reading it.
@@ -40,6 +42,16 @@ impl Stamp {
             modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
             changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
         }
+    }
+
+    /// Whether both are the same file with the same content, whatever its name is by now: a
+    /// rename counts as a change of the file itself.
+    pub(super) fn same_content(&self, other: &Stamp) -> bool {
+        let with_our_change = Stamp {
+            changed: self.changed,
+            ..*other
+        };
+        *self == with_our_change
     }
 }
 
@@ -71,6 +83,7 @@ pub(super) fn open_if_present(
         file: File::from(handle),
         size: u64::try_from(stat.st_size).unwrap_or(0),
         stamp: Stamp::of(&stat),
+        mode: stat.st_mode & 0o777,
     }))
 }
 
@@ -86,7 +99,7 @@ pub(super) fn expect_regular(stat: &Stat, shown: &Path) -> Result<(), ToolError>
 }
 
 /// Open a directory for listing, syncing and as a base for more.
-pub(super) fn open_dir(dir: impl AsFd, relative: &Path) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_dir(dir: impl AsFd, relative: &Path) -> Result<OwnedFd, Errno> {
     open_beneath(dir, relative, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 

@@ -2,13 +2,14 @@
 //! all. Everything is read from one handle, so what was checked is what is read.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
 
+use super::encoding;
 use super::error::{cancelled, failure};
 use super::open::{OpenFile, open_regular};
 use super::seen::Version;
@@ -20,6 +21,9 @@ pub(super) const TEXT_LIMIT: u64 = 256 << 20;
 
 /// Largest image, and largest file handed over as base64.
 const BYTES_LIMIT: u64 = 10 << 20;
+
+/// Largest text in another encoding than UTF-8.
+const FOREIGN_LIMIT: u64 = 64 << 20;
 
 /// Files up to this size are read where we are; larger ones on a thread that may block.
 const INLINE: u64 = 256 << 10;
@@ -53,6 +57,8 @@ pub enum Reading {
         lines: u64,
         /// Lines that came before, which is all of them when none was in the range
         skipped: u64,
+        /// What the text was decoded from, where that was not UTF-8
+        encoding: Option<&'static str>,
     },
     Image {
         mime_type: &'static str,
@@ -144,25 +150,25 @@ fn classify_and_read(
 ) -> Result<Hashed, ToolError> {
     let head = head_of(&opened.file).map_err(|error| failure("read", path, error))?;
     if !looks_like_text(&head) {
-        return read_binary(&opened, &head, 1, path, cancel);
+        return read_binary(&opened, &head, range, path, cancel);
     }
     if range.limit.is_none() && range.offset == 0 && opened.size > TEXT_LIMIT {
         return Err(too_large(path, opened.size));
     }
     match read_lines(&opened.file, range, cancel) {
         Ok(hashed) => Ok(hashed),
-        Err(Unreadable::NotUtf8(line)) => read_binary(&opened, &head, line, path, cancel),
+        Err(Unreadable::NotUtf8(_)) => read_binary(&opened, &head, range, path, cancel),
         Err(Unreadable::TooLarge) => Err(too_large(path, opened.size)),
         Err(Unreadable::Cancelled) => Err(cancelled()),
         Err(Unreadable::Io(error)) => Err(failure("read", path, error)),
     }
 }
 
-/// An image whole; for everything else, what it is.
+/// An image whole, or a text in another encoding; for everything else, what it is.
 fn read_binary(
     opened: &OpenFile,
     head: &[u8],
-    bad_line: u64,
+    range: LineRange,
     path: &Path,
     cancel: &CancelToken,
 ) -> Result<Hashed, ToolError> {
@@ -171,7 +177,7 @@ fn read_binary(
     let Some(kind) = infer::get(head) else {
         let wide = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
         if wide || !head.contains(&0) {
-            return Err(other_encoding(path, size, bad_line));
+            return read_foreign(opened, range, path, cancel);
         }
         return Err(binary(&name, "application/octet-stream", size));
     };
@@ -193,6 +199,45 @@ fn read_binary(
     }
 }
 
+/// A text that is not UTF-8. All of it tells the encoding, so all of it is read.
+fn read_foreign(
+    opened: &OpenFile,
+    range: LineRange,
+    path: &Path,
+    cancel: &CancelToken,
+) -> Result<Hashed, ToolError> {
+    let io = |error| failure("read", path, error);
+    (&opened.file).rewind().map_err(io)?;
+    let content = match read_capped(&opened.file, FOREIGN_LIMIT, cancel) {
+        Ok(content) => content,
+        Err(Unreadable::Cancelled) => return Err(cancelled()),
+        Err(Unreadable::Io(error)) => return Err(io(error)),
+        Err(_) => return Err(other_encoding(path, opened.size, 1)),
+    };
+    let hash = blake3::hash(&content);
+    let (text, form) = encoding::decode(content)
+        .map_err(|content| other_encoding(path, opened.size, first_bad_line(&content)))?;
+    let all = text.lines().count() as u64;
+    let skipped = range.offset.min(all);
+    let wanted = range.limit.unwrap_or(u64::MAX);
+    let mut numbered = String::new();
+    let mut lines = 0;
+    for line in text.lines().skip(skipped as usize) {
+        if lines == wanted {
+            break;
+        }
+        lines += 1;
+        push_numbered(&mut numbered, skipped + lines, line);
+    }
+    let reading = Reading::Text {
+        numbered,
+        lines,
+        skipped,
+        encoding: form.foreign(),
+    };
+    Ok((reading, Some(hash)))
+}
+
 fn read_lines(file: &File, range: LineRange, cancel: &CancelToken) -> Result<Hashed, Unreadable> {
     let mut reader = BufReader::with_capacity(64 << 10, file);
     let mut skipped = 0;
@@ -204,6 +249,7 @@ fn read_lines(file: &File, range: LineRange, cancel: &CancelToken) -> Result<Has
                     numbered,
                     lines: 0,
                     skipped,
+                    encoding: None,
                 },
                 None,
             ));
@@ -244,6 +290,7 @@ fn read_lines(file: &File, range: LineRange, cancel: &CancelToken) -> Result<Has
             numbered,
             lines,
             skipped,
+            encoding: None,
         },
         hash,
     ))
@@ -311,6 +358,16 @@ pub(super) fn read_capped(
             return Err(Unreadable::TooLarge);
         }
     }
+}
+
+/// The 1-based line with the first byte that is not UTF-8.
+pub(super) fn first_bad_line(content: &[u8]) -> u64 {
+    let good = match std::str::from_utf8(content) {
+        Ok(_) => content.len(),
+        Err(error) => error.valid_up_to(),
+    };
+    let before = content.get(..good).unwrap_or_default();
+    before.iter().filter(|&&byte| byte == b'\n').count() as u64 + 1
 }
 
 fn head_of(file: &File) -> std::io::Result<Vec<u8>> {

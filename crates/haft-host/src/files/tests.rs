@@ -1,3 +1,5 @@
+mod changes;
+
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
@@ -60,6 +62,14 @@ fn run<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
+fn listed(recursive: bool, limit: usize) -> ListRequest {
+    ListRequest {
+        recursive,
+        limit,
+        skip_ignored: false,
+    }
+}
+
 #[test]
 fn resolving() {
     let f = fixture();
@@ -117,7 +127,7 @@ fn effects_carry_the_mark_of_protected_names() {
             effects
                 .accesses
                 .iter()
-                .any(|access| access.resource.to_string().starts_with("protected:/"))
+                .any(|access| access.resource.as_protected().is_some())
         };
         let mut shown = String::new();
         if marked(resolved.reads()) {
@@ -248,7 +258,7 @@ fn a_listing_shows_nothing_of_haft_itself() {
     let f = fixture();
     let files = ListFiles::new(f.workspace.clone());
     let place = files.resolve(".").unwrap();
-    let listing = run(files.list(&place, true, 100, &f.cx)).unwrap();
+    let listing = run(files.list(&place, listed(true, 100), &f.cx)).unwrap();
     let paths: Vec<_> = listing.entries.iter().map(|entry| &entry.path).collect();
     assert_eq!(paths, [Path::new("sub")]);
 }

@@ -120,6 +120,7 @@ fn replace_now(
         Some(error) => told(error),
         None => cancelled(),
     })?;
+    draft.sync().map_err(told)?;
     if let Expected::State(stamp) = expected {
         match present_state(&dir, name, place)? {
             Some(stat) if Stamp::of(&stat) == stamp => {}
@@ -143,7 +144,11 @@ pub(super) fn changed(path: &Path) -> ToolError {
 }
 
 /// The file that is to be replaced, if there is one, and we may write to it.
-fn present_state(dir: &OwnedFd, name: &OsStr, place: &Resolved) -> Result<Option<Stat>, ToolError> {
+pub(super) fn present_state(
+    dir: &OwnedFd,
+    name: &OsStr,
+    place: &Resolved,
+) -> Result<Option<Stat>, ToolError> {
     let told = |error: Errno| failure("write to", place.path(), error);
     let stat = match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
@@ -157,7 +162,11 @@ fn present_state(dir: &OwnedFd, name: &OsStr, place: &Resolved) -> Result<Option
 }
 
 /// Open a folder beneath the root, making what is missing one step at a time.
-fn open_or_make(root: &OwnedFd, folder: &Path, made: &mut NewFolders) -> Result<OwnedFd, Errno> {
+pub(super) fn open_or_make(
+    root: &OwnedFd,
+    folder: &Path,
+    made: &mut NewFolders,
+) -> Result<OwnedFd, Errno> {
     match open_dir(root, folder) {
         Err(Errno::NOENT) => {}
         other => return other,
@@ -186,7 +195,7 @@ fn open_or_make(root: &OwnedFd, folder: &Path, made: &mut NewFolders) -> Result<
 
 /// Folders made for a file that may never come; gone again unless kept.
 #[derive(Default)]
-struct NewFolders(Vec<(OwnedFd, OsString)>);
+pub(super) struct NewFolders(Vec<(OwnedFd, OsString)>);
 
 impl NewFolders {
     fn push(&mut self, parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
@@ -195,7 +204,7 @@ impl NewFolders {
         Ok(())
     }
 
-    fn keep(mut self) {
+    pub(super) fn keep(mut self) {
         self.0.clear();
     }
 }
@@ -209,22 +218,27 @@ impl Drop for NewFolders {
     }
 }
 
+/// A name that nobody else has.
+pub(super) fn temporary_name() -> Result<OsString, Errno> {
+    let random = getrandom::u64().map_err(|_| Errno::IO)?;
+    Ok(OsString::from(format!(".haft-{random:016x}.tmp")))
+}
+
 /// The new content under a name of its own; gone again unless it takes the real name.
-struct Draft<'a> {
+pub(super) struct Draft<'a> {
     dir: &'a OwnedFd,
     name: Option<OsString>,
-    file: File,
+    pub(super) file: File,
     old: Option<&'a Stat>,
 }
 
 impl<'a> Draft<'a> {
-    fn create(dir: &'a OwnedFd, old: Option<&'a Stat>) -> Result<Self, Errno> {
+    pub(super) fn create(dir: &'a OwnedFd, old: Option<&'a Stat>) -> Result<Self, Errno> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A replaced file's mode is set at the end: until then nobody else may look.
         let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o644 });
-        let random = getrandom::u64().map_err(|_| Errno::IO)?;
-        let name = OsString::from(format!(".haft-{random:016x}.tmp"));
+        let name = temporary_name()?;
         let file = rustix::fs::openat(dir, &name, flags, mode)?;
         Ok(Draft {
             dir,
@@ -235,7 +249,11 @@ impl<'a> Draft<'a> {
     }
 
     /// None as an error stands for a cancel.
-    fn fill(&mut self, content: &[u8], cancel: &CancelToken) -> Result<(), Option<std::io::Error>> {
+    pub(super) fn fill(
+        &mut self,
+        content: &[u8],
+        cancel: &CancelToken,
+    ) -> Result<(), Option<std::io::Error>> {
         for chunk in content.chunks(1 << 20) {
             if cancel.is_cancelled() {
                 return Err(None);
@@ -252,7 +270,17 @@ impl<'a> Draft<'a> {
             let mode = Mode::from_raw_mode(old.st_mode & 0o777);
             rustix::fs::fchmod(&self.file, mode).map_err(std::io::Error::from)?;
         }
-        Ok(self.file.sync_all()?)
+        Ok(())
+    }
+
+    /// Wait until the content has reached the disk.
+    pub(super) fn sync(&self) -> std::io::Result<()> {
+        self.file.sync_all()
+    }
+
+    /// Leave it under its own name, for somebody else to give it another.
+    pub(super) fn keep(mut self) -> OsString {
+        self.name.take().unwrap_or_default()
     }
 
     fn take_name(&mut self, name: &OsStr) -> Result<(), Errno> {

@@ -122,7 +122,7 @@ pub(super) fn orphans() -> Vec<Orphan> {
             tags: its_tags,
             unsure: environment.is_empty() && stat.busy,
             // As process 1 we inherit the orphans of the whole container.
-            unclaimed: false,
+            unclaimed: !claimed && calls <= 1 && me != 1,
         });
     }
     orphans

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::fs::{Access, access};
 
-use crate::EnvPolicy;
+use crate::{EnvPolicy, Sandbox};
 
 /// No configuration lets a command run longer.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -24,6 +24,8 @@ pub struct ProcessConfig {
     pub shell: Option<PathBuf>,
     /// Program and arguments that end in [`super::guardian_main`]; none for no guardian
     pub guardian: Option<Vec<OsString>>,
+    /// What commands are kept to; none for the rights of this process
+    pub sandbox: Option<Sandbox>,
 }
 
 impl Default for ProcessConfig {
@@ -34,6 +36,7 @@ impl Default for ProcessConfig {
             env: EnvPolicy::default(),
             shell: None,
             guardian: None,
+            sandbox: None,
         }
     }
 }

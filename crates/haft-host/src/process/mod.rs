@@ -7,8 +7,10 @@ mod config;
 mod descriptors;
 mod family;
 mod guardian;
+mod prepare;
 mod procfs;
 mod record;
+mod rehearse;
 mod run;
 mod signals;
 mod started;
@@ -21,7 +23,6 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use haft_core::{Capability, Power, ToolError};
@@ -149,17 +150,19 @@ impl RunProcesses {
         watch: Watch<'_>,
     ) -> Result<Finished, ToolError> {
         let config = &self.inner.config;
-        let mut command = Command::new(&self.inner.shell);
-        command
-            .arg("-c")
-            .arg(&request.line)
-            .env_clear()
-            .envs(filter_env(std::env::vars_os(), &config.env));
+        let argv = [
+            self.inner.shell.as_os_str(),
+            "-c".as_ref(),
+            request.line.as_ref(),
+        ];
+        let prepared = prepare::prepare(config, self.inner.workspace.path(), &request.cwd, &argv)?;
+        let (command, entered) = (prepared.command, prepared.entered);
         let beginning = started::start(command, &request.cwd, self.inner.guardian.clone())
             .map_err(|error| start_error(error, &request, &self.inner.shell))?;
         let timeout = config.clamp_timeout(request.timeout);
         let keep = self.keep(watch.session);
-        run::follow(beginning, timeout, watch, keep).await
+        let finished = run::follow(beginning, timeout, watch, keep).await?;
+        entered.confirm(finished)
     }
 
     fn keep<'a>(&'a self, session: &'a str) -> Keep<'a> {

@@ -14,6 +14,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::Level;
+
 use super::family::{Ending, Step};
 use super::record::{Keep, Record, Recorded};
 use super::signals::signal_name;
@@ -43,6 +45,8 @@ pub struct Finished {
     pub signal: Option<String>,
     pub timed_out: bool,
     pub cancelled: bool,
+    /// What it was really kept to
+    pub level: Level,
     /// Milliseconds since 1970
     pub started_at_ms: u64,
     pub ended_at_ms: u64,
@@ -241,6 +245,7 @@ fn report(status: Option<WaitIdStatus>, stop: Stop, recorded: Recorded, times: T
             .map(signal_name),
         timed_out: stop == Stop::TimedOut,
         cancelled: stop == Stop::Cancelled,
+        level: Level::Shared,
         started_at_ms: times.started_at_ms,
         ended_at_ms: times.started_at_ms + times.duration.as_millis() as u64,
         duration: times.duration,

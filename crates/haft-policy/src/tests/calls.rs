@@ -384,3 +384,62 @@ fn a_call_that_no_rule_is_about_costs_nothing() {
     assert!(matches!(judgement, std::borrow::Cow::Borrowed(_)));
     assert_eq!(judgement.verdict, Verdict::Allow);
 }
+
+#[test]
+fn protected_names_ask_at_every_level_and_whatever_allows() {
+    let marked = read("/w/.env").reads(Resource::protected("/w/.env".as_ref()));
+    for config in [
+        json!({}),
+        json!({"tools": {"autonomy": "autonomous"}}),
+        rules(&["file.read"], &[], &[]),
+        rules(&["file.read(**)", "file.read(/w/.env)"], &[], &[]),
+    ] {
+        let judgement = judge(config.clone(), "file.read", &marked);
+        assert_eq!(judgement.verdict, Verdict::Ask, "{config}");
+        assert_eq!(judgement.remember, None, "{config}");
+        assert_eq!(
+            judge(config, "file.read", &read("/w/a")).verdict,
+            Verdict::Allow
+        );
+    }
+    let denied = rules(&[], &[], &["file.read(.env)"]);
+    assert_eq!(judge(denied, "file.read", &marked).verdict, Verdict::Deny);
+}
+
+#[test]
+fn path_rules_bind_what_commands_are_told_to_change() {
+    let config = rules(
+        &["shell.exec(ls *)"],
+        &[],
+        &["file.write(/etc/**)", "file.write(secret/**)"],
+    );
+    let check = |text: &str, expected: Verdict| {
+        let effects = line(text).writes(Resource::Tree("/w".into()));
+        assert_eq!(
+            judge(config.clone(), "shell.exec", &effects).verdict,
+            expected,
+            "{text}"
+        );
+    };
+    check("ls", Verdict::Allow);
+    check("make all", Verdict::Ask);
+    for denied in [
+        "cp a /etc/x",
+        "tee /etc/x",
+        "rm /etc/passwd",
+        "dd if=a of=/etc/x",
+        "sed -i s/a/b/ /etc/x",
+        "cp a link/x",
+        "sudo rm -r /etc",
+        "cd secret && touch x",
+        "rm -r .",
+        "mv secret/a b",
+        "echo x > secret/a",
+        "cp -t /etc a",
+    ] {
+        check(denied, Verdict::Deny);
+    }
+    for asked in ["cp /etc/x a", "rm other", "sed s/a/b/ secret/x", "rm *.log"] {
+        check(asked, Verdict::Ask);
+    }
+}

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use haft_core::{DynTool, Source, ToolContext};
 use jsonschema::Validator;
+use serde_json::value::RawValue;
 
 pub struct Entry {
     tool: Arc<dyn DynTool>,
     api_name: Arc<str>,
     validator: Validator,
+    /// The input schema as JSON: definitions are made more often than schemas change
+    schema: Box<RawValue>,
     source: Source,
 }
 
@@ -17,6 +20,7 @@ impl Entry {
         tool: Arc<dyn DynTool>,
         api_name: Arc<str>,
         validator: Validator,
+        schema: Box<RawValue>,
         plugin: Option<&str>,
     ) -> Self {
         let source = match plugin {
@@ -27,6 +31,7 @@ impl Entry {
             tool,
             api_name,
             validator,
+            schema,
             source,
         }
     }
@@ -46,6 +51,10 @@ impl Entry {
 
     pub(crate) fn validator(&self) -> &Validator {
         &self.validator
+    }
+
+    pub(crate) fn schema(&self) -> &RawValue {
+        &self.schema
     }
 
     /// Why it cannot be called now: a backend that is missing, or the tool's own word.

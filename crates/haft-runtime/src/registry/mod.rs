@@ -215,8 +215,8 @@ impl Snapshot {
         if !names::acceptable(&spec.name) {
             return Err(RegisterError::BadName(spec.name.to_string()));
         }
-        let validator = match schema_check::compile(&spec.input_schema) {
-            Ok(validator) => validator,
+        let (validator, schema) = match schema_check::compile(&spec.input_schema) {
+            Ok(compiled) => compiled,
             Err(reason) => {
                 self.quarantined.push(Quarantined {
                     name: spec.name.to_string(),
@@ -235,6 +235,7 @@ impl Snapshot {
             tool,
             api_name.into(),
             validator,
+            schema,
             plugin,
         )));
         Ok(())

@@ -26,21 +26,26 @@ pub(super) fn acceptable(name: &str) -> bool {
 }
 
 /// What a tool answers to besides its name: its own aliases, the documents' word for its module,
-/// and the two other spellings of an MCP name.
+/// the API forms of both, and the two other spellings of an MCP name.
 pub(super) fn aliases_of(spec: &ToolSpec) -> Vec<String> {
     let mut aliases = spec.aliases.clone();
     aliases
         .extend(module_aliases(&spec.module).map(|module| format!("{module}.{}", spec.action())));
-    if let Source::Mcp(server) = &spec.source {
-        if let Some(tool) = spec
+    let api_forms: Vec<String> = aliases
+        .iter()
+        .filter(|alias| alias.contains('.'))
+        .map(|alias| api_name(alias, 0))
+        .collect();
+    aliases.extend(api_forms);
+    if let Source::Mcp(server) = &spec.source
+        && let Some(tool) = spec
             .name
             .strip_prefix("mcp.")
             .and_then(|rest| rest.strip_prefix(server.as_str()))
-        {
-            let tool = tool.trim_start_matches('.');
-            aliases.push(format!("mcp__{server}__{tool}"));
-            aliases.push(format!("mcp:{server}:{tool}"));
-        }
+    {
+        let tool = tool.trim_start_matches('.');
+        aliases.push(format!("mcp__{server}__{tool}"));
+        aliases.push(format!("mcp:{server}:{tool}"));
     }
     aliases
 }

@@ -2,6 +2,7 @@
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// Bytes of JSON that one tool's schema may take.
 const MAX_BYTES: usize = 512 * 1024;
@@ -9,8 +10,9 @@ const MAX_DEPTH: usize = 64;
 /// Steps a pattern may backtrack: enough for honest ones, an end for hostile ones.
 const MAX_BACKTRACK: usize = 100_000;
 
-/// A validator for draft 2020-12 or 07 (or what `$schema` says), or the reason why not.
-pub(super) fn compile(schema: &Value) -> Result<Validator, String> {
+/// A validator for draft 2020-12 or 07 (or what `$schema` says) and the schema as JSON, or the
+/// reason why not.
+pub(super) fn compile(schema: &Value) -> Result<(Validator, Box<RawValue>), String> {
     let Value::Object(object) = schema else {
         return Err("input schema is not an object".into());
     };
@@ -19,11 +21,13 @@ pub(super) fn compile(schema: &Value) -> Result<Validator, String> {
     }
     let mut bytes = 0;
     check(schema, 0, &mut bytes)?;
-    jsonschema::options()
+    let validator = jsonschema::options()
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACK))
         .offline()
         .build(schema)
-        .map_err(|error| format!("input schema does not compile: {error}"))
+        .map_err(|error| format!("input schema does not compile: {error}"))?;
+    let text = to_raw_value(schema).map_err(|error| format!("input schema: {error}"))?;
+    Ok((validator, text))
 }
 
 fn check(value: &Value, depth: usize, bytes: &mut usize) -> Result<(), String> {

@@ -103,8 +103,11 @@ pub(super) fn find_kubernetes(scan: &mut Scan<'_>, start: usize, end: usize) {
     }
     let after = &text[kind_end..text.len().min(kind_end + LONGEST)];
     let after = kind_end..kind_end + document_end(after);
-    let before = &text[start.saturating_sub(4096)..start];
+    // No further back than the last `Secret`, so that each part is read once.
+    let from = start.saturating_sub(4096).max(scan.kinds_read).min(start);
+    let before = &text[from..start];
     let before = start - document_start(before)..start;
+    scan.kinds_read = kind_end;
     for region in [before, after] {
         scan.work += region.len();
         data_values(scan, region);
@@ -113,11 +116,10 @@ pub(super) fn find_kubernetes(scan: &mut Scan<'_>, start: usize, end: usize) {
 
 /// A document ends where the next one starts: at `---` or at another `kind:`.
 fn document_end(rest: &[u8]) -> usize {
-    let ends = [b"\n---".as_slice(), b"kind:", b"kind\":"];
-    ends.iter()
-        .filter_map(|end| find(rest, end))
-        .min()
-        .unwrap_or(rest.len())
+    let ends = [b"kind:".as_slice(), b"kind\":", b"\n---"];
+    ends.iter().fold(rest.len(), |end, mark| {
+        find(&rest[..end], mark).unwrap_or(end)
+    })
 }
 
 fn document_start(before: &[u8]) -> usize {

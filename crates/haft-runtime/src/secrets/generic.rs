@@ -11,129 +11,26 @@ use super::judge::{entropy, is_stand_in, is_uuid, is_word, reads_as_code, reads_
 const LONGEST_VALUE: usize = 256;
 
 /// Words that, right after `key`, `token` and the like, make the name harmless.
+#[rustfmt::skip]
 const HARMLESS_AFTER: &[&str] = &[
-    "id",
-    "ids",
-    "name",
-    "names",
-    "file",
-    "path",
-    "dir",
-    "url",
-    "uri",
-    "host",
-    "size",
-    "length",
-    "len",
-    "bits",
-    "version",
-    "type",
-    "kind",
-    "word",
-    "words",
-    "board",
-    "code",
-    "codes",
-    "frame",
-    "frames",
-    "mesh",
-    "press",
-    "pressed",
-    "down",
-    "up",
-    "left",
-    "right",
-    "pair",
-    "ring",
-    "stone",
-    "store",
-    "storetype",
-    "tab",
-    "ing",
-    "vault",
-    "alias",
-    "hash",
-    "audience",
-    "endpoint",
-    "expiry",
-    "expires",
-    "expiration",
-    "ttl",
-    "count",
-    "index",
-    "format",
-    "algorithm",
-    "selector",
-    "signature",
-    "signatures",
-    "ibility",
-    "or",
-    "ors",
-    "results",
-    "variable",
-    "field",
-    "column",
-    "header",
-    "prefix",
-    "suffix",
-    "label",
-    "hint",
-    "usage",
-    "limit",
-    "policy",
-    "reset",
-    "prompt",
-    "placeholder",
-    "strength",
-    "less",
-    "manager",
-    "event",
-    "binding",
-    "map",
-    "jar",
-    "ref",
-    "checksum",
-    "digest",
-    "fingerprint",
-    "encryption",
+    "id", "ids", "name", "names", "file", "path", "dir", "url", "uri", "host", "size", "length",
+    "len", "bits", "version", "type", "kind", "word", "words", "board", "code", "codes", "frame",
+    "frames", "mesh", "press", "pressed", "down", "up", "left", "right", "pair", "ring", "stone",
+    "store", "storetype", "tab", "ing", "vault", "alias", "hash", "audience", "endpoint", "expiry",
+    "expires", "expiration", "ttl", "count", "index", "format", "algorithm", "selector",
+    "signature", "signatures", "ibility", "or", "ors", "results", "variable", "field", "column",
+    "header", "prefix", "suffix", "label", "hint", "usage", "limit", "policy", "reset", "prompt",
+    "placeholder", "strength", "less", "manager", "event", "binding", "map", "jar", "ref",
+    "checksum", "digest", "fingerprint", "encryption",
 ];
 
 /// Words that, right before it, do the same.
+#[rustfmt::skip]
 const HARMLESS_BEFORE: &[&str] = &[
-    "pub",
-    "public",
-    "primary",
-    "foreign",
-    "sort",
-    "partition",
-    "hot",
-    "schema",
-    "sequence",
-    "bucket",
-    "natural",
-    "idx",
-    "issuer",
-    "csrf",
-    "xsrf",
-    "mon",
-    "tur",
-    "don",
-    "hoc",
-    "whis",
-    "cache",
-    "lookup",
-    "object",
-    "row",
-    "page",
-    "sync",
-    "continuation",
-    "random",
-    "idempotency",
-    "dedup",
-    "authenticity",
-    "recv",
-    "with",
-    "no",
+    "pub", "public", "primary", "foreign", "sort", "partition", "hot", "schema", "sequence",
+    "bucket", "natural", "idx", "issuer", "csrf", "xsrf", "mon", "tur", "don", "hoc", "whis",
+    "cache", "lookup", "object", "row", "page", "sync", "continuation", "random", "idempotency",
+    "dedup", "authenticity", "recv", "with", "no",
 ];
 
 /// Names of which a random-looking identifier, even a UUID, is believed to be secret.
@@ -152,12 +49,12 @@ pub(super) fn find_key(text: &[u8], start: usize, end: usize) -> Option<Range<us
         return None;
     }
     let slot = slot_after(text, end, 20).or_else(|| flag_value(text, start, end))?;
+    let value = key_value(text, &slot)?;
+    let bytes = &text[value.clone()];
     let name = name_around(text, start, end);
     if is_harmless(words_before(text, name.start, start), &text[end..name.end]) {
         return None;
     }
-    let value = key_value(text, &slot)?;
-    let bytes = &text[value.clone()];
     let lower = text[name].to_ascii_lowercase();
     let strong = STRONG.iter().any(|part| contains(&lower, part.as_bytes()));
     let code = !slot.is_quoted(text) && reads_as_code(bytes);
@@ -168,21 +65,16 @@ fn key_value(text: &[u8], slot: &Slot) -> Option<Range<usize>> {
     let end = skip(text, slot.last, LONGEST_VALUE, |byte| {
         is_word(byte) || matches!(byte, b'.' | b'=' | b'+' | b'/' | b'~' | b'-')
     });
-    (end - slot.last >= 10 && ends_value(text, end)).then_some(slot.last..end)
+    let value = &text[slot.last..end];
+    let mixed = value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
+    (value.len() >= 10 && ends_value(text, end) && mixed).then_some(slot.last..end)
 }
 
 fn looks_random(value: &[u8], strong: bool) -> bool {
-    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
-    let letters = value
-        .iter()
-        .filter(|byte| byte.is_ascii_alphabetic())
-        .count();
     let hex = value.iter().all(u8::is_ascii_hexdigit);
     let path = matches!(value, [b'/' | b'.', ..]) && value.contains(&b'/');
     let bits = if hex { 3.0 } else { 3.5 };
-    digits > 0
-        && letters > 0
-        && !path
+    !path
         && (strong || !is_uuid(value))
         && entropy(value) >= bits
         && !reads_as_words(value)
@@ -193,12 +85,12 @@ fn looks_random(value: &[u8], strong: bool) -> bool {
 pub(super) fn find_password(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let needle = end;
     let end = password_word_end(text, start, end)?;
-    let name = name_around(text, start, end);
     // `pass` alone is a common verb: the operator must follow it.
     let reach = if needle == end { 0 } else { 20 };
     let slot = slot_after(text, end, reach)
         .or_else(|| flag_value(text, start, end))
         .or_else(|| netrc_value(text, start, end))?;
+    let name = name_around(text, start, end);
     if is_harmless(words_before(text, name.start, start), &text[end..name.end]) {
         return None;
     }
@@ -259,9 +151,13 @@ fn password_word_end(text: &[u8], start: usize, end: usize) -> Option<usize> {
 
 /// `--password value`: a flag needs no operator.
 fn flag_value(text: &[u8], start: usize, end: usize) -> Option<Slot> {
+    let name_end = skip(text, end, 30, |byte| is_word(byte) || byte == b'-');
+    if text.get(name_end) != Some(&b' ') {
+        return None;
+    }
     let name = name_around(text, start, end);
-    let first = name.end + 1;
-    (text[name.clone()].starts_with(b"--") && text.get(name.end) == Some(&b' ')).then(|| Slot {
+    let first = name_end + 1;
+    (name.end == name_end && text[name].starts_with(b"--")).then(|| Slot {
         operator: b' ',
         first,
         last: skip(text, first, 2, |byte| matches!(byte, b'"' | b'\'')),
@@ -270,9 +166,11 @@ fn flag_value(text: &[u8], start: usize, end: usize) -> Option<Slot> {
 
 /// `login me password value`, as a `.netrc` has it.
 fn netrc_value(text: &[u8], start: usize, end: usize) -> Option<Slot> {
+    if !matches!(text.get(end), Some(b' ' | b'\t')) {
+        return None;
+    }
     let before = &text[start.saturating_sub(80)..start];
-    let plain = matches!(text.get(end), Some(b' ' | b'\t')) && contains(before, b"login ");
-    plain.then(|| Slot {
+    contains(before, b"login ").then(|| Slot {
         operator: b' ',
         first: end + 1,
         last: end + 1,
@@ -320,7 +218,7 @@ fn starts_camel_word(text: &[u8], at: usize) -> bool {
     camel || joint || starts_word(text, at)
 }
 
-pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
+fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
@@ -363,5 +261,6 @@ pub(super) fn is_telling_value(name: &str, value: &str) -> bool {
     }
     let lower = name.to_ascii_lowercase();
     let chosen = ["pass", "secret"].iter().any(|word| lower.contains(word));
-    chosen || bytes.len() >= 10 && looks_random(bytes, true)
+    let mixed = bytes.iter().any(u8::is_ascii_digit) && bytes.iter().any(u8::is_ascii_alphabetic);
+    chosen || mixed && bytes.len() >= 10 && looks_random(bytes, true)
 }

@@ -35,9 +35,8 @@ pub(super) fn find_telegram(text: &[u8], start: usize, _end: usize) -> Option<Ra
     let end = skip(text, start + 1, 36, |byte| is_word(byte) || byte == b'-');
     let bot = text[..number].ends_with(b"bot");
     let formed = (8..=16).contains(&(start - number)) && end - start == 36;
-    let value = start + 1..end;
-    (formed && (bot || starts_word(text, number)))
-        .then(|| accept(text, value, true, 3.0).map(|value| number..value.end))?
+    let apart = bot || starts_word(text, number);
+    accept(text, start + 1..end, formed && apart, 3.0).map(|value| number..value.end)
 }
 
 /// Facebook: the number of the app, 15 or 16 digits, a bar (or its escape), 27 to 40 characters.

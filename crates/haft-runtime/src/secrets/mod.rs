@@ -31,6 +31,8 @@ use rules::{Find, RULES};
 
 /// Longer secrets show their last four characters, so that a person can tell two keys apart.
 const SHOWS_TAIL: usize = 12;
+/// How far a name and its operator may lie before their value.
+const NAME_REACH: usize = 64;
 /// The longest token any pattern describes.
 const WINDOW: usize = 2048;
 
@@ -125,6 +127,7 @@ fn scan(text: &str) -> Scan<'_> {
     let mut scan = Scan {
         text: text.as_bytes(),
         spans: Vec::new(),
+        kinds_read: 0,
         windows: 0,
         work: 0,
     };
@@ -141,6 +144,8 @@ struct Span {
 struct Scan<'t> {
     text: &'t [u8],
     spans: Vec<Span>,
+    /// Up to where Kubernetes documents have been read.
+    kinds_read: usize,
     /// How often a pattern was run.
     windows: usize,
     /// How many bytes were read beyond the prefilter's pass, by the rules without fixed reach.
@@ -164,7 +169,9 @@ impl Scan<'_> {
     }
 
     fn try_rule(&mut self, hit: Hit) {
-        let inside = |span: &Span| span.range.contains(&hit.start);
+        // Within a secret nothing is left to find, except where its end may name what follows.
+        let inside =
+            |span: &Span| span.range.start <= hit.start && hit.end + NAME_REACH < span.range.end;
         if self.spans.last().is_some_and(inside) {
             return;
         }

@@ -2,15 +2,17 @@
 //!
 //! Every needle (a token prefix such as `ghp_`, or a telling word such as `password`) is entered
 //! by four of its bytes, the rarest four it has. One pass looks at each four bytes of the text and
-//! asks a bit set of 16 KB, which stays in the first cache, whether any needle holds them. This
+//! asks a bit set of 32 KB, which stays in the first cache, whether any needle holds them. This
 //! beats a multi-needle automaton here: hundreds of needles without regard to case make a large
 //! table to build at start-up and to walk through memory, while most text answers no at once.
 //! What a rule makes of the place is left to the rule.
 
-use super::rules::Rule;
+use super::judge::is_word;
+use super::rules::{Find, Rule};
 
-const BITS: u32 = 17;
-const HEADS: usize = 4096;
+const BITS: u32 = 18;
+const HEAD_BITS: u32 = 13;
+const HEADS: usize = 1 << HEAD_BITS;
 const END: u16 = u16::MAX;
 /// Sets bit 5 of each byte, so that the two cases of a letter become one.
 const FOLD: u32 = 0x2020_2020;
@@ -70,8 +72,12 @@ impl Prefilter {
 
     fn add_word(&mut self, rule: u16, needle: u16, word: &[u8]) {
         if let [first, second, third] = *word {
-            // Three bytes: any fourth may follow. Bit 5 is set in every folded byte.
-            for last in (0..=u8::MAX).filter(|byte| byte & 0x20 != 0) {
+            // Three bytes: a token goes on with one of its own characters, a name with any.
+            let token = matches!(self.rules[usize::from(rule)].find, Find::Token { .. });
+            let goes_on = |byte: &u8| !token || is_word(*byte) || matches!(byte, b'-' | b'.');
+            // One byte for both cases: only those with bit 5 set, and `_`, which folds to 127.
+            let folded = |byte: &u8| byte & 0x20 != 0 || *byte == b'_';
+            for last in (0..0x7f).filter(folded).filter(goes_on) {
                 self.add(rule, needle, 0, [first, second, third, last]);
             }
             return;
@@ -102,7 +108,7 @@ impl Prefilter {
         let gram = u32::from_le_bytes(gram) | FOLD;
         let slot = slot(gram);
         self.bits[slot >> 6] |= 1 << (slot & 63);
-        let head = &mut self.heads[slot % HEADS];
+        let head = &mut self.heads[head(gram)];
         let next = std::mem::replace(head, self.entries.len() as u16);
         self.entries.push(Entry {
             gram,
@@ -120,14 +126,14 @@ impl Prefilter {
             let gram = u32::from_le_bytes([window[0], window[1], window[2], window[3]]) | FOLD;
             let slot = slot(gram);
             if self.bits[slot >> 6] >> (slot & 63) & 1 != 0 {
-                self.verify(text, at, gram, slot, &mut found);
+                self.verify(text, at, gram, &mut found);
             }
         }
     }
 
     #[inline(never)]
-    fn verify(&self, text: &[u8], at: usize, gram: u32, slot: usize, found: &mut impl FnMut(Hit)) {
-        let mut index = self.heads[slot % HEADS];
+    fn verify(&self, text: &[u8], at: usize, gram: u32, found: &mut impl FnMut(Hit)) {
+        let mut index = self.heads[head(gram)];
         while let Some(entry) = self.entries.get(usize::from(index)) {
             index = entry.next;
             if entry.gram != gram {
@@ -147,11 +153,6 @@ impl Prefilter {
                 found(Hit { rule, start, end });
             }
         }
-    }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
     }
 }
 
@@ -182,6 +183,14 @@ const fn ascii() -> [u8; 128] {
 #[inline]
 fn slot(gram: u32) -> usize {
     (gram.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
+}
+
+/// Where the chain of a gram begins. Mixed anew, because shapes enter thousands of grams that
+/// differ in one digit and would share a few chains.
+#[inline]
+fn head(gram: u32) -> usize {
+    let mixed = (gram ^ gram >> 15).wrapping_mul(0x85EB_CA6B);
+    ((mixed ^ mixed >> 13).wrapping_mul(0xC2B2_AE35) >> (32 - HEAD_BITS)) as usize
 }
 
 /// How often a byte stands in ordinary text, in parts of a thousand.

@@ -2,8 +2,8 @@
 //!
 //! `token` lines describe keys that carry their own mark, by a pattern that starts at the needle.
 //! `assigned` lines describe values without a mark, which only the provider's name before them
-//! tells from any other random string; their patterns describe the value. `own` lines are read by
-//! a function. The number is the least entropy, in bits a byte.
+//! tells from any other random string; their patterns describe the value. `one` and `many` lines are
+//! read by a function. The number is the least entropy, in bits a byte.
 
 use std::sync::{LazyLock, OnceLock};
 

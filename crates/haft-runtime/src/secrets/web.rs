@@ -8,6 +8,8 @@ use super::judge::{entropy, is_stand_in, is_word, reads_as_code, reads_as_words}
 
 /// How far behind `curl` its flags are looked for.
 const COMMAND: usize = 4096;
+/// The longest header value looked at; web tokens, which may be longer, have a rule of their own.
+const LONGEST_HEADER: usize = 1024;
 
 /// The password in `scheme://user:password@host`.
 pub(super) fn find_url_password(text: &[u8], _start: usize, end: usize) -> Option<Range<usize>> {
@@ -46,7 +48,7 @@ pub(super) fn find_authorization(text: &[u8], _start: usize, end: usize) -> Opti
 
 /// `Bearer …` where no header name stands before it.
 pub(super) fn find_bearer(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
-    let value_end = skip(text, end, 4096, is_header_byte);
+    let value_end = skip(text, end, LONGEST_HEADER, is_header_byte);
     let value = &text[end..value_end];
     let random = value.len() >= 20
         && value.iter().any(u8::is_ascii_digit)
@@ -80,8 +82,9 @@ fn header_value(text: &[u8], at: usize) -> Option<Range<usize>> {
         true => skip(text, word_end, 4, |byte| matches!(byte, b' ' | b'\t')),
         false => at,
     };
-    let end = skip(text, start, 4096, is_header_byte);
-    let value = &text[start..end];
+    let end = skip(text, start, LONGEST_HEADER, is_header_byte);
+    // The first part of a long value tells enough.
+    let value = &text[start..end.min(start + 128)];
     let random = value.len() >= 8
         && entropy(value) >= 2.75
         && (value.iter().any(u8::is_ascii_digit) || !reads_as_words(value))

@@ -36,10 +36,11 @@ pub(crate) fn result(flight: &mut Flight<'_>, result: ToolResult) -> Output {
 
 /// A result without text is told as text too: not every model reads structured content.
 fn speak_for_structured(output: &mut Output) {
-    if output.content.is_empty() && output.error.is_none() {
-        if let Some(structured) = &output.structured {
-            output.content.push(Block::text(structured.to_string()));
-        }
+    if output.content.is_empty()
+        && output.error.is_none()
+        && let Some(structured) = &output.structured
+    {
+        output.content.push(Block::text(structured.to_string()));
     }
 }
 

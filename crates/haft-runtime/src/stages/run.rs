@@ -8,6 +8,8 @@ use std::time::Duration;
 use haft_core::{BoxFuture, ErrorCode, Output, Prepared, ToolContext, ToolError, ToolResult};
 
 use super::cancelled;
+use serde_json::Value;
+
 use super::judge::Judged;
 use crate::approvals::{Approval, digest};
 use crate::flight::Flight;
@@ -115,7 +117,10 @@ async fn within(limits: Limits, cx: &ToolContext, work: BoxFuture<'_, ToolResult
         () = tokio::time::sleep(limits.hard) => timed_out(limits.hard),
         quiet = silence(limits.idle, cx) => idle_too_long(quiet),
     };
-    cx.cancel.cancel();
+    match stopped.code {
+        ErrorCode::TimedOut => cx.time_is_up(),
+        _ => cx.cancel.cancel(),
+    }
     match tokio::time::timeout(limits.grace, work).await {
         Ok(Ok(output)) => Ok(output.but_failed(stopped)),
         Ok(Err(_)) | Err(_) => Err(stopped),
@@ -141,7 +146,7 @@ fn timed_out(limit: Duration) -> ToolError {
         ErrorCode::TimedOut,
         format!("no answer within {} ms", limit.as_millis()),
     )
-    .hint("ask for less at once, or run it in the background")
+    .hint("ask for less at once, or allow it more time")
 }
 
 fn idle_too_long(limit: Duration) -> ToolError {
@@ -152,7 +157,7 @@ fn idle_too_long(limit: Duration) -> ToolError {
 }
 
 fn would_be_called(flight: &Flight<'_>) -> Output {
-    let mut shown = flight.args.clone();
+    let mut shown = Value::clone(&flight.args);
     for value in shown
         .as_object_mut()
         .into_iter()

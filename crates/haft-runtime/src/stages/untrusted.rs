@@ -26,7 +26,7 @@ pub(super) fn disarm(text: &mut String) {
 
 /// Put the marker around a text.
 pub(super) fn seal(text: &str, source: &str) -> String {
-    let nonce = ids::secret_id().unwrap_or_else(|_| ids::call_id());
+    let nonce = ids::secret_id().unwrap_or_else(|_| ids::call_id().to_string());
     let source: String = source
         .chars()
         .map(|c| {

@@ -2,6 +2,8 @@
 //! expected and which name is nearest. Other spellings of parameters are put right here, so
 //! nothing later knows them.
 
+use std::sync::Arc;
+
 use haft_core::{Prepared, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 
@@ -15,10 +17,10 @@ pub(crate) fn arguments(
 ) -> Result<Box<dyn Prepared>, ToolError> {
     let entry = flight.view.entry(tool).clone();
     if flight.args.is_null() {
-        flight.args = Value::Object(Map::new());
+        flight.args = Arc::new(Value::Object(Map::new()));
     }
     if !entry.validator().is_valid(&flight.args) {
-        repair(&mut flight.args, entry.spec())?;
+        repair(Arc::make_mut(&mut flight.args), entry.spec())?;
         if !entry.validator().is_valid(&flight.args) {
             return Err(misfit(&flight.args, &entry));
         }
@@ -33,16 +35,17 @@ fn repair(args: &mut Value, spec: &ToolSpec) -> Result<(), ToolError> {
         return Ok(());
     };
     for (alias, name) in &spec.parameter_aliases {
-        let Some(value) = given.shift_remove(alias) else {
-            continue;
-        };
-        if given.contains_key(name) {
-            return Err(ToolError::input_invalid(format!(
-                "`{alias}` and `{name}` are the same parameter, given twice"
-            ))
-            .hint(format!("use `{name}`")));
+        match (alias.split_once("[]."), name.split_once("[].")) {
+            (Some((list, alias)), Some((_, name))) => {
+                let items = given.get_mut(list).and_then(Value::as_array_mut);
+                for item in items.into_iter().flatten() {
+                    if let Value::Object(item) = item {
+                        rename(item, alias, name)?;
+                    }
+                }
+            }
+            _ => rename(given, alias, name)?,
         }
-        given.insert(name.clone(), value);
     }
     let required = spec.input_schema.get("required").and_then(Value::as_array);
     let is_required =
@@ -51,6 +54,21 @@ fn repair(args: &mut Value, spec: &ToolSpec) -> Result<(), ToolError> {
     given.retain(|key, value| {
         !value.is_null() || is_required(key) || known.is_none_or(|known| known.get(key).is_none())
     });
+    Ok(())
+}
+
+/// Give a parameter the name we know it by.
+fn rename(given: &mut Map<String, Value>, alias: &str, name: &str) -> Result<(), ToolError> {
+    let Some(value) = given.shift_remove(alias) else {
+        return Ok(());
+    };
+    if given.contains_key(name) {
+        return Err(ToolError::input_invalid(format!(
+            "`{alias}` and `{name}` are the same parameter, given twice"
+        ))
+        .hint(format!("use `{name}`")));
+    }
+    given.insert(name.to_owned(), value);
     Ok(())
 }
 
@@ -72,5 +90,37 @@ fn misfit(args: &Value, entry: &Entry) -> ToolError {
     match hints::together(&problems, args, spec) {
         Some(hint) => error.hint(hint),
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn other_spellings_are_put_right_in_lists_too() {
+        let mut spec = ToolSpec::new("t", "", json!({"type": "object", "properties": {}}));
+        for (theirs, ours) in [("old", "search"), ("edits[].old", "edits[].search")] {
+            spec.parameter_aliases
+                .insert(theirs.to_owned(), ours.to_owned());
+        }
+        let check = |mut args: Value, expected: Value| {
+            let shown = match repair(&mut args, &spec) {
+                Ok(()) => args,
+                Err(error) => error.message.into(),
+            };
+            assert_eq!(shown, expected);
+        };
+        check(
+            json!({"old": "a", "edits": [{"old": "b"}, {"search": "c"}, 5]}),
+            json!({"search": "a", "edits": [{"search": "b"}, {"search": "c"}, 5]}),
+        );
+        check(json!({"edits": "none"}), json!({"edits": "none"}));
+        check(
+            json!({"edits": [{"old": "b", "search": "c"}]}),
+            json!("`old` and `search` are the same parameter, given twice"),
+        );
     }
 }

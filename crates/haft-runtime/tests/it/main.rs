@@ -1,5 +1,7 @@
 //! The runtime as its users see it: calls in, outcomes out.
 
+#![allow(clippy::unwrap_used)]
+
 mod approvals;
 mod batch;
 mod calls;

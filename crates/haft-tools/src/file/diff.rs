@@ -36,7 +36,7 @@ pub(super) fn withheld(place: &Resolved) -> Option<Output> {
     )
 }
 
-fn unified(path: &Path, before: Option<&[u8]>, after: &str) -> String {
+pub(super) fn unified(path: &Path, before: Option<&[u8]>, after: &str) -> String {
     let name = path.display();
     let (old_name, before) = match before {
         Some(content) => (format!("a/{name}"), content),

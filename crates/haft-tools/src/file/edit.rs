@@ -48,11 +48,14 @@ pub(super) struct Edit {
 struct Change {
     /// Exact text to find, with its whitespace and line ends
     #[schemars(length(min = 1))]
+    #[schemars(extend("x-aliases" = ["oldString", "old_string", "find"]))]
     search: String,
     /// Text to put in its place
+    #[schemars(extend("x-aliases" = ["newString", "new_string", "replacement"]))]
     replace: String,
     /// Replace every occurrence
     #[serde(default)]
+    #[schemars(extend("x-aliases" = ["replaceAll"]))]
     replace_all: bool,
 }
 

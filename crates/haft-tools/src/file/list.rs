@@ -6,7 +6,7 @@ use std::fmt::Write;
 use haft_core::{
     Effects, Output, Repeat, Resource, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_host::{Entry, EntryKind, ListFiles, Listing, Resolved};
+use haft_host::{Entry, EntryKind, ListFiles, ListRequest, Listing, Resolved};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -28,6 +28,10 @@ pub(super) struct List {
     /// Also list what the folders inside hold
     #[serde(default)]
     recursive: bool,
+    /// Leave out what `.gitignore` files name, and `.git` itself
+    #[serde(default)]
+    #[schemars(extend("x-aliases" = ["gitignore", "respect_gitignore"]))]
+    ignore: bool,
     #[serde(skip)]
     target: Target,
 }
@@ -64,13 +68,21 @@ impl Tool for List {
 
     async fn run(self, files: &ListFiles, cx: &ToolContext) -> ToolResult {
         let place = self.place(files)?;
-        let listing = files.list(place, self.recursive, LIMIT, cx).await?;
+        let request = ListRequest {
+            recursive: self.recursive,
+            limit: LIMIT,
+            skip_ignored: self.ignore,
+        };
+        let listing = files.list(place, request, cx).await?;
         let mut structured = json!({
             "path": place.path().to_string_lossy(),
             "entries": listing.entries.iter().map(entry_value).collect::<Vec<Value>>(),
             "count": listing.entries.len(),
             "truncated": listing.truncated,
         });
+        if self.ignore {
+            structured["ignored"] = listing.ignored.into();
+        }
         if !listing.unreadable.is_empty() {
             structured["unreadable"] = listing
                 .unreadable
@@ -92,17 +104,22 @@ impl List {
 fn entry_value(entry: &Entry) -> Value {
     let mut value = json!({
         "path": entry.path.to_string_lossy(),
-        "kind": match entry.kind {
-            EntryKind::File => "file",
-            EntryKind::Directory => "dir",
-            EntryKind::Symlink => "symlink",
-            EntryKind::Other => "other",
-        },
+        "kind": kind_name(entry.kind),
     });
     if let Some(size) = entry.size {
         value["size"] = size.into();
     }
     value
+}
+
+/// What an entry is called in answers.
+pub(super) fn kind_name(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::File => "file",
+        EntryKind::Directory => "dir",
+        EntryKind::Symlink => "symlink",
+        EntryKind::Other => "other",
+    }
 }
 
 fn as_text(listing: &Listing) -> String {
@@ -119,6 +136,9 @@ fn as_text(listing: &Listing) -> String {
     }
     for path in &listing.unreadable {
         let _ = writeln!(text, "[cannot be opened: {}]", path.display());
+    }
+    if listing.ignored > 0 {
+        let _ = writeln!(text, "[left out as ignored: {}]", listing.ignored);
     }
     if listing.truncated {
         let _ = writeln!(

@@ -27,7 +27,8 @@ pub(super) struct Read {
     /// Lines to read at most
     #[serde(default)]
     limit: Option<u64>,
-    /// `utf8` for text and images, `base64` for the bytes of any file up to 10 MB
+    /// `utf8` for text (other encodings are found out and named) and images, `base64` for the
+    /// bytes of any file up to 10 MB
     #[serde(default)]
     encoding: Option<Encoding>,
     #[serde(skip)]
@@ -85,18 +86,24 @@ impl Tool for Read {
                 numbered,
                 lines,
                 skipped,
+                encoding,
             } => {
-                let shown = match (lines, skipped) {
+                let mut shown = match (lines, skipped) {
                     (0, _) if self.limit == Some(0) => "[no lines asked for]".to_owned(),
                     (0, 0) => "[empty file]".to_owned(),
                     (0, _) => format!("[nothing at offset {offset}: the file has {skipped} lines]"),
                     _ => numbered.clone(),
                 };
-                Ok(Output::text(shown).and_structured(json!({
+                let mut structured = json!({
                     "path": place.path().to_string_lossy(),
                     "content": numbered,
                     "lines": lines,
-                })))
+                });
+                if let Some(encoding) = encoding {
+                    shown.push_str(&format!("\n[decoded from {encoding}]"));
+                    structured["encoding"] = encoding.into();
+                }
+                Ok(Output::text(shown).and_structured(structured))
             }
             Reading::Image { mime_type, data } => Ok(image(place, mime_type, &data)),
         }

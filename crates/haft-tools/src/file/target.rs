@@ -7,10 +7,10 @@ use haft_core::ToolError;
 use haft_host::Resolved;
 
 #[derive(Debug, Default)]
-pub(super) struct Target(OnceLock<Resolved>);
+pub(crate) struct Target(OnceLock<Resolved>);
 
 impl Target {
-    pub(super) fn get(
+    pub(crate) fn get(
         &self,
         resolve: impl FnOnce() -> Result<Resolved, ToolError>,
     ) -> Result<&Resolved, ToolError> {

@@ -15,6 +15,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::preview;
+
 const DEFAULT_TIMEOUT_MS: u64 = 300_000;
 
 /// What the pipeline adds to the longest time a command can have, so that the command's own
@@ -46,6 +48,7 @@ pub(super) struct Exec {
 impl Tool for Exec {
     const NAME: &'static str = "shell.exec";
     const REPEAT: Repeat = Repeat::Unsafe;
+    const HAS_PREVIEW: bool = true;
     type Power = RunProcesses;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -96,6 +99,39 @@ impl Tool for Exec {
     }
 
     async fn run(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
+        let (request, workdir) = self.request(power)?;
+        let watch = Watch {
+            live: &mut |text| cx.progress(text),
+            cancel: &cx.cancel,
+            session: &cx.caller.session,
+        };
+        let mut finished = power.run(request, watch).await?;
+        if finished.cancelled && cx.timed_out() {
+            // The caller's deadline came before the command's own.
+            finished.cancelled = false;
+            finished.timed_out = true;
+            finished.timeout = finished.duration;
+        }
+        Ok(answer(finished, &workdir))
+    }
+
+    async fn preview(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
+        let (request, workdir) = self.request(power)?;
+        let watch = Watch {
+            live: &mut |text| cx.progress(text),
+            cancel: &cx.cancel,
+            session: &cx.caller.session,
+        };
+        let (finished, trial) = power.rehearse(request, watch).await?;
+        let error = failure(&finished);
+        let told = told(&finished, error.as_ref());
+        Ok(preview::answer(&finished, &trial, &workdir, &told))
+    }
+}
+
+impl Exec {
+    /// What is to be run, and where, in words.
+    fn request(self, power: &RunProcesses) -> Result<(ShellRequest, String), ToolError> {
         let cwd = self.directory(power)?;
         let workdir = cwd.to_string_lossy().into_owned();
         let request = ShellRequest {
@@ -103,17 +139,9 @@ impl Tool for Exec {
             cwd,
             timeout: Duration::from_millis(self.timeout.unwrap_or(DEFAULT_TIMEOUT_MS)),
         };
-        let watch = Watch {
-            live: &mut |text| cx.progress(text),
-            cancel: &cx.cancel,
-            session: &cx.caller.session,
-        };
-        let finished = power.run(request, watch).await?;
-        Ok(answer(finished, &workdir))
+        Ok((request, workdir))
     }
-}
 
-impl Exec {
     /// Where the line runs. A link that was moved after policy had looked is noticed.
     fn directory(&self, power: &RunProcesses) -> Result<PathBuf, ToolError> {
         if self.command.trim().is_empty() {
@@ -147,6 +175,7 @@ fn answer(finished: Finished, workdir: &str) -> Output {
         "tail": finished.tail,
         "truncated": finished.truncated,
         "workdir": workdir,
+        "isolation": finished.level.as_str(),
     });
     let text = told(&finished, error.as_ref());
     let total_chars = finished.handle.is_some().then_some(finished.total_chars);
@@ -227,8 +256,9 @@ fn output_schema() -> Value {
             "tail": {"type": "string", "description": "The last 4,000 characters"},
             "truncated": {"type": "boolean"},
             "workdir": {"type": "string"},
+            "isolation": {"type": "string", "enum": ["shared", "scoped", "sandboxed", "air-gapped"]},
         },
         "required": ["status", "sessionId", "exitCode", "signal", "timedOut", "startedAt",
-                     "endedAt", "durationMs", "output", "tail", "truncated", "workdir"],
+                     "endedAt", "durationMs", "output", "tail", "truncated", "workdir", "isolation"],
     })
 }

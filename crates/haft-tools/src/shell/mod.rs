@@ -1,8 +1,14 @@
 //! Tools that run commands.
 
+mod commit;
+mod discard;
 mod exec;
+mod preview;
+mod reduce;
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
 
 use haft_core::{ConstraintKind, ConstraintSpec, Module, Pack, typed};
 
@@ -24,7 +30,11 @@ pub(crate) fn pack() -> Pack {
                 },
             ],
         },
-        tools: vec![typed::<exec::Exec>()],
-        reducers: Vec::new(),
+        tools: vec![
+            typed::<exec::Exec>(),
+            typed::<commit::Commit>(),
+            typed::<discard::Discard>(),
+        ],
+        reducers: vec![Arc::new(reduce::ShellReducer)],
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use haft_core::{
     Block, Caller, CancelToken, CommandLine, ErrorCode, Event, EventKind, EventSink, Identity,
-    Mode, Output, Powers, ResolvePath, Resource, ResultStore, ToolContext, ToolError,
+    Mode, Output, Powers, Resource, ResultStore, ToolContext, ToolError,
 };
 use haft_host::{
-    FileResults, FilesConfig, LONGEST_TIMEOUT, OUTPUT_CHARS, ProcessConfig, ReadSystem,
+    FileResults, FilesConfig, LONGEST_TIMEOUT, OUTPUT_CHARS, ProcessConfig, ReadSystem, RealPaths,
     RunProcesses, Workspace,
 };
 use serde_json::{Value, json};
@@ -32,14 +32,6 @@ impl EventSink for Heard {
         if let EventKind::Progress { text } = event.kind {
             self.0.lock().unwrap().push_str(&text);
         }
-    }
-}
-
-struct NoPaths;
-
-impl ResolvePath for NoPaths {
-    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
-        cwd.join(path)
     }
 }
 
@@ -76,7 +68,7 @@ fn fixture(keeping: bool) -> Fixture {
         attachments: Arc::new([]),
         events: events.clone(),
         person: None,
-        paths: Arc::new(NoPaths),
+        paths: Arc::new(RealPaths),
         results: None,
         cancel: CancelToken::new(),
     };
@@ -175,6 +167,7 @@ async fn the_whole_answer_field_by_field() {
             "tail": "out\nerr\n",
             "truncated": false,
             "workdir": fixture.work.join("sub").to_str(),
+            "isolation": "shared",
         })
     );
     assert_eq!(text(&output), "out\nerr\n[command exited with code 3]");

@@ -1,3 +1,5 @@
+//! `system.info`: what the host knows of the machine, as data and in a few lines.
+
 use haft_core::{Output, Repeat, Risk, Tool, ToolContext, ToolResult, ToolSpec};
 use haft_host::{ReadSystem, SystemInfo};
 use schemars::JsonSchema;

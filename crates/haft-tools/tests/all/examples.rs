@@ -7,6 +7,10 @@ fn world() -> Fixture {
     let f = Fixture::new();
     f.put("notes.txt", "todo\nbuy milk\n");
     f.put("src/main.rs", "fn main() {}\n");
+    let repo = crate::git::Repo::new(&f, "repo");
+    repo.commit(&[("a.txt", "one\n")]);
+    f.put("repo/a.txt", "one\ntwo\n");
+    f.put("repo/new.txt", "new\n");
     let kept = f.at("home/results").join(session_folder());
     std::fs::create_dir_all(&kept).unwrap();
     let handle = "r_00000000000000000000000000000001";
@@ -33,7 +37,7 @@ fn session_folder() -> String {
 fn every_example_gives_what_it_says() {
     let mut run = 0;
     for pack in haft_tools::packs() {
-        if !["file", "result"].contains(&pack.module.name) {
+        if !["file", "git", "result"].contains(&pack.module.name) {
             continue;
         }
         for tool in &pack.tools {
@@ -88,5 +92,13 @@ fn names_and_parameters_of_the_documents_resolve() {
         ],
     );
     check("file.list", &["list_files"], &[]);
+    check("file.glob", &["Glob", "WsGlob"], &[]);
+    check("file.grep", &["Grep", "WsGrep"], &[("glob", "include")]);
+    check("file.batch", &["batch_files"], &[]);
+    let aliases = &f.tool("file.edit").spec().parameter_aliases;
+    for (theirs, ours) in [("oldString", "search"), ("new_string", "replace")] {
+        let found = aliases.get(&format!("edits[].{theirs}"));
+        assert_eq!(found, Some(&format!("edits[].{ours}")), "{theirs}");
+    }
     check("result.read", &[], &[]);
 }

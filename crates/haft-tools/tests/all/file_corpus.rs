@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use haft_core::{ErrorCode, Resource};
+use haft_core::ErrorCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -23,6 +23,8 @@ struct Case {
     id: String,
     op: String,
     path: String,
+    #[serde(default)]
+    dest: String,
     expect: String,
     setup: Vec<BTreeMap<String, Value>>,
 }
@@ -30,9 +32,22 @@ struct Case {
 impl Case {
     fn call(&self, f: &Fixture) -> Answer {
         let path = fill(&self.path, f);
+        let dest = fill(&self.dest, f);
         match self.op.as_str() {
+            "delete" => f.call("file.delete", json!({"path": path, "recursive": true})),
+            "move" => f.call("file.move", json!({"from": path, "to": dest})),
+            "batch_rename" => f.call(
+                "file.batch",
+                json!({"operation": "rename", "pattern": path, "replacement": dest}),
+            ),
+            "batch_move" => f.call(
+                "file.batch",
+                json!({"operation": "move", "pattern": path, "destination": dest}),
+            ),
             "read" => f.call("file.read", json!({"path": path})),
             "list" => f.call("file.list", json!({"path": path})),
+            "glob" => f.call("file.glob", json!({"pattern": path})),
+            "grep" => f.call("file.grep", json!({"pattern": path})),
             "write" => f.call("file.write", json!({"path": path, "content": "written"})),
             _ => f.call(
                 "file.edit",
@@ -69,6 +84,9 @@ fn set_up(case: &Case, f: &Fixture) {
             ("dir", [name]) => std::fs::create_dir_all(inside(name)).unwrap(),
             ("symlink", [to, name]) => symlink(fill(to, f), inside(name)).unwrap(),
             ("hardlink", [to, name]) => std::fs::hard_link(fill(to, f), inside(name)).unwrap(),
+            ("fifo", [name]) => {
+                rustix::fs::mkfifoat(rustix::fs::CWD, inside(name), 0o600.into()).unwrap();
+            }
             ("sock", [name]) => drop(UnixListener::bind(inside(name)).unwrap()),
             ("sparse", [name, size]) => {
                 let file = std::fs::File::create(inside(name)).unwrap();
@@ -115,6 +133,7 @@ fn check(case: &Case) -> Result<(), String> {
 fn judge(case: &Case, f: &Fixture) -> Result<(), String> {
     match case.expect.as_str() {
         "stale-detect" => return stale(case, f),
+        "ok-link-only" | "deny-or-link" | "no-clobber" => return careful(case, f),
         "atomic" => return atomic(case, f),
         _ => {}
     }
@@ -125,12 +144,16 @@ fn judge(case: &Case, f: &Fixture) -> Result<(), String> {
     }
     let right = match case.expect.as_str() {
         "ok" => answer.result.is_ok(),
+        // Slowness is looked at for every row.
+        "no-hang" => answer.result.is_ok(),
+        "no-outside" => answer.result.is_ok() && !text.contains("secret"),
         "deny" | "deny-fast" | "limit" => answer.result.is_err(),
         "deny-or-ok" => true,
         "ask" => answer.effects.as_ref().is_some_and(|effects| {
-            effects.accesses.iter().any(|access| {
-                matches!(&access.resource, Resource::Uri(uri) if uri.starts_with("protected:/"))
-            })
+            effects
+                .accesses
+                .iter()
+                .any(|access| access.resource.as_protected().is_some())
         }),
         other => return Err(format!("unknown expectation `{other}`")),
     };
@@ -138,6 +161,33 @@ fn judge(case: &Case, f: &Fixture) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("expected {}: {text}", case.expect))
+    }
+}
+
+/// Rows on links and names: whatever the answer, nothing is lost and no content copied.
+fn careful(case: &Case, f: &Fixture) -> Result<(), String> {
+    let entries = |f: &Fixture| {
+        let mut all: Vec<(PathBuf, bool)> = std::fs::read_dir(f.at("ws"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.clone(), path.is_symlink()))
+            .collect();
+        all.sort();
+        all
+    };
+    let before = entries(f);
+    let answer = case.call(f);
+    let after = entries(f);
+    let links = after.iter().filter(|(_, link)| *link).count();
+    let right = match case.expect.as_str() {
+        "ok-link-only" => answer.result.is_ok() && after.is_empty(),
+        "deny-or-link" => answer.result.is_err() || (after.len() == 1 && links == 1),
+        _ => answer.result.is_err() && before == after,
+    };
+    if right {
+        Ok(())
+    } else {
+        Err(format!("{}: {before:?} became {after:?}", answer.text()))
     }
 }
 
@@ -189,8 +239,8 @@ fn every_row_ends_as_labelled() {
     for line in CASES.lines() {
         let case: Case = serde_json::from_str(line).unwrap();
         match case.op.as_str() {
-            "read" | "write" | "list" | "edit" => {}
-            "glob" | "grep" | "delete" | "move" | "batch_rename" | "batch_move" | "extract" => {
+            "read" | "write" | "list" | "edit" | "glob" | "grep" => {}
+            "delete" | "move" | "batch_rename" | "batch_move" | "extract" => {
                 *skipped.entry(case.op).or_default() += 1;
                 continue;
             }

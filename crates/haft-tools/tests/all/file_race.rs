@@ -98,6 +98,18 @@ fn no_listing_follows_a_folder_swapped_for_a_link() {
 }
 
 #[test]
+fn no_search_follows_a_folder_swapped_for_a_link() {
+    race(
+        "race",
+        READS / 10,
+        &[
+            ("file.grep", json!({"path": "race", "pattern": "e"})),
+            ("file.glob", json!({"path": "race", "pattern": "**"})),
+        ],
+    );
+}
+
+#[test]
 fn no_write_follows_a_folder_swapped_for_a_link() {
     race(
         "race",
@@ -114,6 +126,46 @@ fn no_write_follows_a_folder_swapped_for_a_link() {
             (
                 "file.edit",
                 json!({"path": "race/secret.txt", "search": "side", "replace": "sid"}),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn no_move_or_delete_follows_a_folder_swapped_for_a_link() {
+    race(
+        "race",
+        WRITES,
+        &[
+            ("file.write", json!({"path": "race/x", "content": "x"})),
+            ("file.delete", json!({"path": "race/x"})),
+            ("file.write", json!({"path": "y", "content": "x"})),
+            (
+                "file.move",
+                json!({"from": "y", "to": "race/secret.txt", "overwrite": true}),
+            ),
+            (
+                "file.move",
+                json!({"from": "race/secret.txt", "to": "z", "overwrite": true}),
+            ),
+            (
+                "file.write",
+                json!({"path": "race/secret.txt", "content": "inside"}),
+            ),
+            (
+                "file.batch",
+                json!({"operation": "transform", "directory": "race", "pattern": "*.txt",
+                       "find": "side", "replace": "sid"}),
+            ),
+            (
+                "file.batch",
+                json!({"operation": "rename", "directory": "race", "pattern": "secret",
+                       "replacement": "moved"}),
+            ),
+            (
+                "file.batch",
+                json!({"operation": "rename", "directory": "race", "pattern": "moved",
+                       "replacement": "secret"}),
             ),
         ],
     );

@@ -56,18 +56,9 @@ fn other_files_are_named_for_what_they_are() {
         b"plain start\0and then not",
         "Binary file: data.bin (application/octet-stream, 24 bytes)",
     );
-    check(
-        "latin.txt",
-        b"caf\xe9\n",
-        "not UTF-8 but perhaps text in another encoding",
-    );
-    check(
-        "wide.txt",
-        b"\xff\xfeh\0i\0",
-        "not UTF-8 but perhaps text in another encoding",
-    );
     let mut late = vec![b'a'; 20_000];
-    late.extend(b"\n\xe9\n");
+    late.extend(b"\n\xe9\x01\x02\n");
+    check("late.txt", &late, "another encoding: `");
     check("late.txt", &late, "line 2");
     std::fs::create_dir(f.at("ws/folder")).unwrap();
     let error = f.call("file.read", json!({"path": "folder"})).error();
@@ -210,4 +201,109 @@ fn a_long_listing_says_that_it_is_cut() {
     let structured = answer.structured();
     assert_eq!(structured["count"], json!(10_000));
     assert_eq!(structured["truncated"], json!(true));
+}
+
+#[test]
+fn other_encodings_are_read_and_survive_an_edit() {
+    let check = |content: &[u8], encoding: &str, search: &str, replace: &str, after: &[u8]| {
+        let f = Fixture::new();
+        f.put("a.txt", content);
+        let read = f.call("file.read", json!({"path": "a.txt"}));
+        let text = read.text();
+        assert!(
+            text.ends_with(&format!("[decoded from {encoding}]")),
+            "{text}"
+        );
+        let read = read.structured();
+        assert_eq!(read["encoding"], encoding);
+        assert!(read["content"].as_str().unwrap().contains(search), "{read}");
+        let args = json!({"path": "a.txt", "search": search, "replace": replace});
+        f.call("file.edit", args).structured();
+        assert_eq!(
+            std::fs::read(f.at("ws/a.txt")).unwrap(),
+            after,
+            "{encoding}"
+        );
+    };
+    check(
+        b"caf\xe9\r\nna\xefve\r\n",
+        "windows-1252",
+        "caf\u{e9}",
+        "th\u{e9}\nvert",
+        b"th\xe9\r\nvert\r\nna\xefve\r\n",
+    );
+    check(
+        b"\xff\xfeh\0i\0",
+        "UTF-16LE",
+        "h",
+        "\u{20ac}",
+        b"\xff\xfe\xac\x20i\0",
+    );
+    check(b"\xfe\xff\0h\0i", "UTF-16BE", "hi", "no", b"\xfe\xff\0n\0o");
+    let f = Fixture::new();
+    f.put("a.txt", b"caf\xe9\nna\xefve\n");
+    let part = f
+        .call(
+            "file.read",
+            json!({"path": "a.txt", "offset": 1, "limit": 1}),
+        )
+        .structured();
+    assert_eq!(part["content"], "2\tna\u{ef}ve");
+    let args = json!({"path": "a.txt", "search": "caf\u{e9}", "replace": "\u{2713}"});
+    let error = f.call("file.edit", args).error();
+    assert!(
+        error.message.contains("cannot be written in windows-1252"),
+        "{}",
+        error.message
+    );
+    assert_eq!(
+        std::fs::read(f.at("ws/a.txt")).unwrap(),
+        b"caf\xe9\nna\xefve\n"
+    );
+}
+
+#[test]
+fn ignored_files_can_be_left_out_of_a_list() {
+    let f = Fixture::new();
+    f.put(".gitignore", "*.log\n/build/\n!keep.log\n");
+    f.put("sub/.gitignore", "local\n");
+    for path in [
+        "a.log",
+        "keep.log",
+        "build/x",
+        "src/build/y",
+        "sub/local",
+        "sub/b.log",
+        "local",
+    ] {
+        f.put(path, "");
+    }
+    f.put(".git/HEAD", "");
+    let check = |args: Value, expected: &str, ignored: Value| {
+        let list = f.call("file.list", args.clone()).structured();
+        let paths: Vec<&str> = list["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| entry["path"].as_str().unwrap())
+            .collect();
+        assert_eq!(paths.join(" "), expected, "{args}");
+        assert_eq!(list["ignored"], ignored, "{args}");
+    };
+    check(
+        json!({"recursive": true, "ignore": true}),
+        ".gitignore keep.log local src src/build src/build/y sub sub/.gitignore",
+        json!(5),
+    );
+    check(
+        json!({"path": "sub", "ignore": true}),
+        ".gitignore",
+        json!(2),
+    );
+    check(json!({"path": "build", "ignore": true}), "x", json!(0));
+    check(
+        json!({"path": "sub"}),
+        ".gitignore b.log local",
+        Value::Null,
+    );
 }

@@ -100,8 +100,8 @@ fn edits_that_do_not_fit() {
         {"search": "three", "replace": "3"},
     ]});
     check(second_fails, failed, "edit 2 of 2: text not found", "");
-    f.put("latin.txt", b"caf\xe9");
-    let args = json!({"path": "latin.txt", "search": "caf", "replace": "x"});
+    f.put("mixed.txt", b"caf\xe9\x01\x02");
+    let args = json!({"path": "mixed.txt", "search": "caf", "replace": "x"});
     assert!(
         f.call("file.edit", args)
             .error()

@@ -6,8 +6,8 @@ use haft_core::{
     ToolContext, ToolError,
 };
 use haft_host::{
-    EditFiles, FileResults, FilesConfig, KeptResults, ListFiles, ReadFiles, RealPaths, Workspace,
-    WriteFiles,
+    ChangeFiles, EditFiles, FileResults, FilesConfig, FindFiles, KeptResults, ListFiles, ReadFiles,
+    ReadGit, RealPaths, SearchText, Workspace, WriteFiles,
 };
 use serde_json::Value;
 
@@ -46,12 +46,17 @@ impl Fixture {
         })
         .unwrap();
         let workspace = Arc::new(workspace);
-        let results: Arc<dyn ResultStore> = Arc::new(FileResults::new(&home));
+        let kept = Arc::new(FileResults::new(&home));
+        let results: Arc<dyn ResultStore> = kept.clone();
         let mut powers = Powers::none();
         powers.insert(ReadFiles::new(workspace.clone()));
         powers.insert(WriteFiles::new(workspace.clone()));
         powers.insert(EditFiles::new(workspace.clone()));
+        powers.insert(ChangeFiles::new(workspace.clone()));
+        powers.insert(ReadGit::new(workspace.clone()));
         powers.insert(ListFiles::new(workspace.clone()));
+        powers.insert(FindFiles::new(workspace.clone()));
+        powers.insert(SearchText::new(workspace.clone(), Some(kept)));
         powers.insert(KeptResults::new(results.clone()));
         let caller = Caller {
             session: "session".into(),
@@ -75,6 +80,7 @@ impl Fixture {
                 .flat_map(|pack| pack.tools)
                 .collect(),
             runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_all()
                 .build()
                 .unwrap(),
         }
@@ -148,6 +154,10 @@ impl Fixture {
             effects: Some(effects),
             result,
         }
+    }
+
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
     }
 
     pub(crate) fn preview(&self, name: &str, args: Value) -> Answer {

@@ -5,9 +5,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod examples;
+mod file_batch;
 mod file_corpus;
+mod file_move;
+mod file_patch;
 mod file_race;
 mod file_read;
+mod file_search;
 mod file_write;
 mod fixture;
+mod git;
+mod reducing;
 mod result_read;

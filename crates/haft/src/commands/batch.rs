@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::cli;
 use crate::exit;
+use crate::terminal::live::Voices;
 use crate::terminal::{drive, fail, input, show};
 use crate::wiring::House;
 
@@ -31,7 +32,7 @@ pub(crate) fn run(command: cli::Batch) -> Result<u8> {
         .collect();
     let house = House::open(&manner.seat, drive::wants(manner))?;
     fail::notices(&house.loaded.notices);
-    let driven = drive::to_the_end(&house, manner, async |runtime, session| {
+    let driven = drive::to_the_end(&house, manner, Voices::Many, async |runtime, session| {
         runtime.execute_parallel(session, calls).await
     })?;
     if manner.json {
@@ -39,7 +40,7 @@ pub(crate) fn run(command: cli::Batch) -> Result<u8> {
     } else {
         for outcome in &driven.result {
             show::heading(outcome);
-            show::outcome(outcome, false)?;
+            show::outcome(outcome, driven.shown.has(outcome))?;
         }
     }
     let all_well = driven.result.iter().all(|outcome| outcome.ok);

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::cli;
 use crate::exit;
-use crate::terminal::{drive, fail, input, show};
+use crate::terminal::live::Voices;
+use crate::terminal::{drive, fail, input, show, whole};
 use crate::wiring::House;
 
 pub(crate) fn run(command: cli::Call) -> Result<u8> {
@@ -18,14 +19,15 @@ pub(crate) fn run(command: cli::Call) -> Result<u8> {
         set(&mut args, setting, &house, &command.name)?;
     }
     let call = drive::in_manner(Call::new(&command.name, args), manner);
-    let driven = drive::to_the_end(&house, manner, async |runtime, session| {
+    let driven = drive::to_the_end(&house, manner, Voices::One, async |runtime, session| {
         runtime.call(session, call).await
     })?;
     let outcome = driven.result;
     if manner.json {
         show::json(&outcome)?;
     } else {
-        show::outcome(&outcome, driven.shown_live)?;
+        let printed = whole::print(&outcome, &house.session, manner.budget)?;
+        show::outcome(&outcome, printed || driven.shown.has(&outcome))?;
     }
     Ok(match outcome.code() {
         _ if driven.interrupted => exit::INTERRUPTED,
@@ -37,7 +39,8 @@ pub(crate) fn run(command: cli::Call) -> Result<u8> {
 
 /// `key=value`: text where the tool wants text, else JSON where it is JSON.
 fn set(args: &mut Value, setting: &str, house: &House, tool: &str) -> Result<()> {
-    let Some((key, value)) = setting.split_once('=') else {
+    let given = setting.split_once('=').filter(|(key, _)| !key.is_empty());
+    let Some((key, value)) = given else {
         bail!(fail::Usage(format!(
             "`--set` takes KEY=VALUE, got `{setting}`"
         )));

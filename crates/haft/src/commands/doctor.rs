@@ -99,7 +99,8 @@ fn print(report: &Report) {
         facts.push(("config", format!("{}{standing}", file.path)));
     }
     if report.config.is_empty() {
-        facts.push(("config", "none: defaults are in force".to_owned()));
+        let none = "none: defaults are in force (haft config path)";
+        facts.push(("config", none.to_owned()));
     }
     let backends: Vec<String> = report
         .backends
@@ -114,6 +115,9 @@ fn print(report: &Report) {
         .collect();
     facts.push(("backends", backends.join(", ")));
     facts.push(("tools", report.tools.to_string()));
+    if report.quarantined.is_empty() {
+        facts.push(("quarantined", "none".to_owned()));
+    }
     for bad in &report.quarantined {
         facts.push(("quarantined", format!("{}: {}", bad.name, bad.reason)));
     }

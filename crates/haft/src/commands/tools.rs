@@ -45,7 +45,7 @@ fn list(seat: &Seat, as_json: bool) -> Result<u8> {
         vec![
             entry.spec().name.to_string(),
             listed.verdict,
-            first_sentence(&entry.spec().description).to_owned(),
+            first_sentence(&entry.spec().description),
         ]
     });
     table::print(&["tool", "policy", "what it does"], rows);
@@ -213,9 +213,10 @@ fn or_dash(text: String) -> String {
     }
 }
 
-pub(super) fn first_sentence(text: &str) -> &str {
-    let line = text.split("\n\n").next().unwrap_or_default();
-    line.find(". ")
-        .or_else(|| line.find(".\n"))
-        .map_or(line, |end| &line[..end])
+/// On one line, so that a list has a line a tool.
+fn first_sentence(text: &str) -> String {
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = line.find(". ").unwrap_or(line.len());
+    line[..end].trim_end_matches('.').to_owned()
 }

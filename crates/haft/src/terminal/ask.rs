@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 
+use anstream::AutoStream;
 use haft_core::{Answer, BoxFuture, Person, Question};
 
 const TERMINAL: &str = "/dev/tty";
@@ -40,7 +41,8 @@ impl Person for SaysYes {
 }
 
 fn ask(question: &Question) -> Option<Answer> {
-    let mut terminal = open()?;
+    // Plain where the person wants no colours.
+    let mut terminal = AutoStream::auto(open()?);
     let _ = write!(terminal, "{}", told(question));
     let choices = match question.rule {
         Some(_) => "[y]es, [n]o, [a]lways: ",

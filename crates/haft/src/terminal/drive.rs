@@ -1,19 +1,18 @@
 //! Making calls from the shell: the runtime, live output while it works, and an end on Ctrl-C
 //! that leaves nothing running.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use haft_core::{Call, Event, EventKind, Person};
+use haft_core::{Call, Person};
 use haft_runtime::{Runtime, Session};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 
 use super::ask::{AtTheTerminal, SaysYes, someone_is_there};
+use super::live::{self, Shown, Voices};
 use crate::cli::Manner;
 use crate::wiring::{House, Wants};
 
@@ -23,8 +22,7 @@ const SETTLE: Duration = Duration::from_secs(3);
 /// What came of it.
 pub(crate) struct Driven<T> {
     pub(crate) result: T,
-    /// Output was shown while it came
-    pub(crate) shown_live: bool,
+    pub(crate) shown: Shown,
     pub(crate) interrupted: bool,
 }
 
@@ -55,6 +53,7 @@ pub(crate) fn in_manner(mut call: Call, manner: &Manner) -> Call {
 pub(crate) fn to_the_end<T>(
     house: &House,
     manner: &Manner,
+    voices: Voices,
     work: impl AsyncFnOnce(&Runtime, &Session) -> T,
 ) -> Result<Driven<T>> {
     let engine = tokio::runtime::Builder::new_multi_thread()
@@ -65,7 +64,7 @@ pub(crate) fn to_the_end<T>(
     let live = !manner.json && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     let driven = engine.block_on(async {
         let (done, over) = oneshot::channel::<()>();
-        let showing = live.then(|| tokio::spawn(show_live(house.events.listen(), over)));
+        let showing = live.then(|| tokio::spawn(live::show(house.events.listen(), over, voices)));
         let mut interrupt = signal(SignalKind::interrupt()).context("signals")?;
         let mut terminate = signal(SignalKind::terminate()).context("signals")?;
         let mut interrupted = false;
@@ -83,13 +82,13 @@ pub(crate) fn to_the_end<T>(
             house.cancel.cancel();
         };
         drop(done);
-        let shown_live = match showing {
-            Some(showing) => showing.await.unwrap_or(false),
-            None => false,
+        let shown = match showing {
+            Some(showing) => showing.await.unwrap_or_default(),
+            None => Shown::default(),
         };
         Ok::<_, anyhow::Error>(Driven {
             result,
-            shown_live,
+            shown,
             interrupted,
         })
     })?;
@@ -97,26 +96,4 @@ pub(crate) fn to_the_end<T>(
     // What was started must be gone before we are.
     haft_host::settle(SETTLE);
     Ok(driven)
-}
-
-/// Print progress as it comes, until the calls are over; true if there was any.
-async fn show_live(mut events: Receiver<Event>, mut over: oneshot::Receiver<()>) -> bool {
-    let mut shown = false;
-    loop {
-        let event = tokio::select! {
-            biased;
-            event = events.recv() => event,
-            _ = &mut over => return shown,
-        };
-        match event.map(|event| event.kind) {
-            Ok(EventKind::Progress { text }) => {
-                shown = true;
-                let mut out = std::io::stdout().lock();
-                let _ = out.write_all(haft_runtime::visible(&text).as_bytes());
-                let _ = out.flush();
-            }
-            Ok(_) | Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return shown,
-        }
-    }
 }

@@ -4,6 +4,8 @@ pub(crate) mod ask;
 pub(crate) mod drive;
 pub(crate) mod fail;
 pub(crate) mod input;
+pub(crate) mod live;
 pub(crate) mod print;
 pub(crate) mod show;
 pub(crate) mod table;
+pub(crate) mod whole;

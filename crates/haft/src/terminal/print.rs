@@ -10,8 +10,12 @@ pub(crate) fn line(text: &str) {
     quietly(writeln!(out, "{text}"));
 }
 
+/// Bytes as they are. A reader that went away has seen enough: that is no error.
 pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
-    io::stdout().lock().write_all(bytes)
+    match io::stdout().lock().write_all(bytes) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn bold(text: &str) -> String {

@@ -16,11 +16,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<()> {
         serde_json::to_vec(value)?
     };
     text.push(b'\n');
-    print::raw(&text).or_else(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(error),
-    })?;
-    Ok(())
+    Ok(print::raw(&text)?)
 }
 
 pub(crate) fn heading(outcome: &Outcome) {

@@ -4,10 +4,14 @@ use std::io::IsTerminal;
 
 use comfy_table::{ContentArrangement, Table, presets};
 
+/// Columns below which cells would be wrapped letter by letter.
+const NARROWEST: u16 = 40;
+
 pub(crate) fn print(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    if std::io::stdout().is_terminal() {
+    // A terminal that tells no width, or hardly any, wraps by itself.
+    if std::io::stdout().is_terminal() && table.width().is_some_and(|width| width >= NARROWEST) {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
     if head.iter().any(|title| !title.is_empty()) {

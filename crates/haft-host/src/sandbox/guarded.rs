@@ -1,0 +1,199 @@
+//! Places that a sandboxed command may not change even where it may write, and places it may
+//! not see. The first are files that some program outside runs or obeys later: to write them
+//! would be to leave the sandbox with a delay.
+
+use std::path::{Path, PathBuf};
+
+use super::spec::Spec;
+use crate::{holds_secrets, is_protected};
+
+/// A place to be kept read-only, and what stands there while nothing else does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Guarded {
+    pub(super) path: PathBuf,
+    /// The writable place it lies in
+    pub(super) root: PathBuf,
+    pub(super) if_missing: IfMissing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IfMissing {
+    /// It cannot become anything dangerous
+    Leave,
+    /// What appears there is taken away when the command has ended. For a file that counts for
+    /// nothing until a person has agreed to it, and that would be in the way as a placeholder
+    Unmake,
+    Folder,
+    File(&'static str),
+}
+
+/// haft's own config in a workspace.
+pub(crate) const PROJECT_CONFIG: &str = "haft.yaml";
+
+/// Read by every shell that the user starts, and by git.
+const START_UP: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".gitconfig",
+];
+
+/// In the home of the user, for nobody's eyes.
+const KEYS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".gcloud",
+    ".password-store",
+    ".config/gcloud",
+    ".config/gh",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".pgpass",
+    ".my.cnf",
+    ".vault-token",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+];
+
+/// Files of the system that only root can read, and that no command needs to.
+const SYSTEM_KEYS: &[&str] = &[
+    "/etc/shadow",
+    "/etc/gshadow",
+    "/etc/shadow-",
+    "/etc/gshadow-",
+];
+
+/// Windows into the kernel, of use to nobody here.
+const KERNEL: &[&str] = &[
+    "/sys/kernel/debug",
+    "/sys/kernel/tracing",
+    "/sys/kernel/security",
+    "/sys/fs/bpf",
+    "/sys/firmware",
+];
+
+/// What holds the data of people.
+const DATA: &[&str] = &["/home", "/root", "/mnt", "/media", "/srv"];
+
+/// Every place to be kept read-only, in this state of the file system. A place comes after those
+/// it lies in.
+pub(super) fn guarded(spec: &Spec) -> Vec<Guarded> {
+    let mut all = Vec::new();
+    for root in writable(spec) {
+        let mut guard = |path: &str, if_missing| {
+            all.push(Guarded {
+                path: root.join(path),
+                root: root.clone(),
+                if_missing,
+            });
+        };
+        git(&root, &mut guard);
+        if let Ok(inside) = spec.state.strip_prefix(&root) {
+            guard(&inside.to_string_lossy(), IfMissing::Folder);
+        }
+        if root == spec.workspace {
+            guard(PROJECT_CONFIG, IfMissing::Unmake);
+        }
+        for name in entries(&root) {
+            if name != ".git" && is_obeyed(&name) {
+                guard(&name, IfMissing::Leave);
+            }
+        }
+        guard(".github/workflows", IfMissing::Leave);
+        guard(".cargo/config.toml", IfMissing::Leave);
+        guard(".cargo/config", IfMissing::Leave);
+        if let Some(home) = spec.home.as_deref()
+            && let Ok(inside) = home.strip_prefix(&root)
+        {
+            for name in START_UP {
+                guard(&inside.join(name).to_string_lossy(), IfMissing::File(""));
+            }
+        }
+    }
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    all.dedup_by(|a, b| a.path == b.path);
+    all
+}
+
+/// Where a repository says what to run. A folder that is none yet must not become one, for then
+/// it would say so in files of the command's making.
+fn git(root: &Path, guard: &mut impl FnMut(&str, IfMissing)) {
+    if !root.join(".git").is_dir() || super::placeholder::stands_at(&root.join(".git")) {
+        return guard(".git", IfMissing::Folder);
+    }
+    guard(".git/hooks", IfMissing::Folder);
+    guard(".git/config", IfMissing::File(""));
+    guard(".git/config.worktree", IfMissing::Leave);
+    guard(".git/modules", IfMissing::Leave);
+    // It could move the whole configuration to another place; `.` leaves it here.
+    guard(".git/commondir", IfMissing::File("."));
+}
+
+/// Whether some program runs or obeys what has this name. Keys and backups are only asked about:
+/// who writes them gains nothing.
+fn is_obeyed(name: &str) -> bool {
+    let path = Path::new(name);
+    is_protected(path).is_some() && holds_secrets(path).is_none() && !name.ends_with('~')
+}
+
+fn entries(root: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(root) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
+/// The places the command may write to besides temporary ones.
+pub(super) fn writable(spec: &Spec) -> Vec<PathBuf> {
+    match spec.level {
+        super::Level::AirGapped => Vec::new(),
+        _ if spec.overlay.is_some() => vec![spec.workspace.clone()],
+        _ => {
+            let mut all = vec![spec.workspace.clone()];
+            all.extend(spec.roots.iter().cloned());
+            all
+        }
+    }
+}
+
+/// Every place not to be seen.
+pub(super) fn hidden(spec: &Spec) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = KERNEL
+        .iter()
+        .chain(SYSTEM_KEYS)
+        .map(PathBuf::from)
+        .collect();
+    if let Some(home) = &spec.home {
+        all.extend(KEYS.iter().map(|name| home.join(name)));
+    }
+    all.push(spec.state.clone());
+    all
+}
+
+/// Folders with people's data, of which an air-gapped command sees none.
+pub(super) fn data(spec: &Spec) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = DATA.iter().map(PathBuf::from).collect();
+    all.extend(spec.home.clone());
+    all.extend(spec.roots.iter().cloned());
+    all
+}

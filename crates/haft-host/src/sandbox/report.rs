@@ -1,0 +1,109 @@
+//! What the launcher says about a start: that the command was let go, or what the kernel
+//! refused. It comes through a pipe of its own, so that no output can be mistaken for it.
+
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use haft_core::ToolError;
+use rustix::fs::{OFlags, fcntl_setfl};
+
+use super::launch::READY;
+
+/// Nothing the launcher says is longer.
+const LONGEST: u64 = 4096;
+
+/// Our side of the pipe. The launcher opens the writing end by its number, through our entry in
+/// `/proc`: a descriptor that it could inherit would be inherited by every other command that
+/// happens to start at the same time.
+#[derive(Debug)]
+pub struct Report {
+    reader: PipeReader,
+    writer: PipeWriter,
+}
+
+impl Report {
+    pub(super) fn new() -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        fcntl_setfl(&reader, OFlags::NONBLOCK)?;
+        Ok(Report { reader, writer })
+    }
+
+    pub(super) fn descriptor(&self) -> i32 {
+        self.writer.as_raw_fd()
+    }
+
+    /// Ask once the command has ended: whether it ran at all.
+    pub fn check(self) -> Result<(), ToolError> {
+        let mut said = Vec::new();
+        // No more than there is now: the writing end is still ours.
+        let _ = File::from(OwnedFd::from(self.reader))
+            .take(LONGEST)
+            .read_to_end(&mut said);
+        drop(self.writer);
+        verdict(&String::from_utf8_lossy(&said))
+    }
+}
+
+fn verdict(said: &str) -> Result<(), ToolError> {
+    let (ready, rest) = match said.strip_prefix(READY) {
+        Some(rest) => (true, rest.trim_end()),
+        None => (false, said.trim_end()),
+    };
+    match (ready, rest.split_once(": ")) {
+        (true, None) => Ok(()),
+        (false, None) => Err(ToolError::failed(
+            "the sandbox was ended before it was ready",
+        )),
+        (true, Some((what, why))) => Err(ToolError::failed(format!(
+            "the command cannot be started: {why}"
+        ))
+        .hint(format!("the trouble is with the {what}"))),
+        (false, Some((what, why))) => Err(ToolError::not_available(format!(
+            "this machine lacks what the sandbox needs: {what}: {why}"
+        ))
+        .hint("`haft doctor` tells what there is; the owner can choose another `isolation.level`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haft_core::ErrorCode;
+
+    #[test]
+    fn what_the_launcher_says() {
+        let check = |said: &str, expected: Result<(), (ErrorCode, &str)>| {
+            let found = verdict(said);
+            let found = found.as_ref().map_err(|e| (e.code, e.message.as_str()));
+            assert_eq!(found.copied(), expected, "{said}");
+        };
+        check("ready\n", Ok(()));
+        check(
+            "",
+            Err((
+                ErrorCode::ExecutionFailed,
+                "the sandbox was ended before it was ready",
+            )),
+        );
+        check(
+            "ready\ncommand: no such file\n",
+            Err((
+                ErrorCode::ExecutionFailed,
+                "the command cannot be started: no such file",
+            )),
+        );
+        check(
+            "seccomp: not supported\n",
+            Err((
+                ErrorCode::NotAvailable,
+                "this machine lacks what the sandbox needs: seccomp: not supported",
+            )),
+        );
+    }
+
+    #[test]
+    fn an_empty_report_does_not_wait() {
+        assert!(Report::new().unwrap().check().is_err());
+    }
+}

@@ -1,0 +1,296 @@
+//! Gets the content of files into a buffer that is used again and again. A file that fits comes
+//! with one read; a larger one comes in windows that start and end with whole lines, so that
+//! memory stays bounded whatever the size.
+
+use std::fs::File;
+use std::io::{self, Seek};
+use std::os::fd::{AsFd, OwnedFd};
+
+use haft_core::CancelToken;
+use memchr::{memchr, memrchr};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+/// Files up to this size are read whole.
+const WHOLE: usize = 4 << 20;
+/// Where a pattern spans lines, files up to this size are read whole.
+const WHOLE_ACROSS: usize = 64 << 20;
+/// The longest line, and the largest window with the lines around it.
+const LONGEST_LINE: usize = 64 << 20;
+/// What the buffer starts with, and shrinks to after a large file.
+const USUAL: usize = 256 << 10;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// What a file turned out to be.
+pub(super) enum Content {
+    /// All of it, this many bytes of the buffer
+    Whole(usize),
+    /// Too large for one piece
+    Large(File),
+    /// Not a regular file
+    Special,
+}
+
+/// A part of a large file: `buffer[search]` is to be searched, the rest is there to be shown.
+pub(super) struct Window {
+    pub(super) search: std::ops::Range<usize>,
+    /// The number of the line that `search` starts with
+    pub(super) first: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Stopped {
+    Cancelled,
+    /// A line that no one would call text
+    LongLine,
+    Failed,
+}
+
+pub(super) struct Reader {
+    pub(super) buffer: Vec<u8>,
+}
+
+impl Reader {
+    pub(super) fn new() -> Self {
+        Reader {
+            buffer: vec![0; USUAL],
+        }
+    }
+
+    /// The content of an open file, whole if `across` lines or if it fits.
+    pub(super) fn load(&mut self, file: OwnedFd, across: bool) -> Result<Content, Errno> {
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Ok(Content::Special);
+        }
+        let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+        let limit = if across { WHOLE_ACROSS } else { WHOLE };
+        if size > limit {
+            return Ok(Content::Large(File::from(file)));
+        }
+        self.fit(size + 1);
+        let mut filled = 0;
+        loop {
+            let room = &mut self.buffer[filled..];
+            let asked = room.len();
+            let got = read(&file, room)?;
+            filled += got;
+            // A short read is the end of a regular file.
+            if got < asked {
+                return Ok(Content::Whole(filled));
+            }
+            // It grew while we looked.
+            if filled > limit {
+                return Ok(Content::Large(File::from(file)));
+            }
+            self.buffer.resize(filled * 2, 0);
+        }
+    }
+
+    /// Large enough for this file, and not much larger than usual for long.
+    fn fit(&mut self, size: usize) {
+        if size > self.buffer.len() {
+            self.buffer.resize(size.next_power_of_two(), 0);
+        } else if self.buffer.len() > WHOLE * 2 && size <= USUAL {
+            self.buffer.truncate(USUAL);
+            self.buffer.shrink_to_fit();
+        }
+    }
+}
+
+/// The windows of a large file, one after the other.
+pub(super) struct Windows<'r> {
+    file: File,
+    buffer: &'r mut Vec<u8>,
+    filled: usize,
+    searched: usize,
+    /// Lines to keep around each match
+    context: usize,
+    first: u64,
+    ended: bool,
+}
+
+impl<'r> Windows<'r> {
+    pub(super) fn new(reader: &'r mut Reader, mut file: File, context: usize) -> io::Result<Self> {
+        file.rewind()?;
+        reader.fit(WHOLE);
+        Ok(Windows {
+            file,
+            buffer: &mut reader.buffer,
+            filled: 0,
+            searched: 0,
+            context,
+            first: 1,
+            ended: false,
+        })
+    }
+
+    /// The whole buffer up to what was read.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.buffer[..self.filled]
+    }
+
+    pub(super) fn next(&mut self, cancel: &CancelToken) -> Result<Option<Window>, Stopped> {
+        if self.ended {
+            return Ok(None);
+        }
+        self.forget_searched();
+        loop {
+            if cancel.is_cancelled() {
+                return Err(Stopped::Cancelled);
+            }
+            if self.filled == self.buffer.len() {
+                if self.filled >= LONGEST_LINE {
+                    return Err(Stopped::LongLine);
+                }
+                self.buffer.resize(self.filled * 2, 0);
+            }
+            let got = read(&self.file, &mut self.buffer[self.filled..]);
+            let got = got.map_err(|_| Stopped::Failed)?;
+            let at_start = self.filled == 0 && self.first == 1;
+            self.filled += got;
+            if at_start && self.text().starts_with(BOM) {
+                self.buffer.copy_within(BOM.len()..self.filled, 0);
+                self.filled -= BOM.len();
+            }
+            self.ended = got == 0;
+            let end = match self.ended {
+                true => self.filled,
+                // The lines after a match must be there to be shown with it.
+                false => super::lines::lines_before(
+                    self.text(),
+                    memrchr(b'\n', self.text()).map_or(0, |feed| feed + 1),
+                    self.context,
+                ),
+            };
+            if end > self.searched || self.ended {
+                let window = Window {
+                    search: self.searched..end.max(self.searched),
+                    first: self.first,
+                };
+                let feeds = memchr::memchr_iter(b'\n', &self.buffer[window.search.clone()]);
+                self.first += feeds.count() as u64;
+                self.searched = window.search.end;
+                return Ok(Some(window));
+            }
+        }
+    }
+
+    fn forget_searched(&mut self) {
+        let keep = super::lines::lines_before(self.text(), self.searched, self.context);
+        self.buffer.copy_within(keep..self.filled, 0);
+        self.filled -= keep;
+        self.searched -= keep;
+    }
+}
+
+/// Whether all of a large file is text.
+pub(super) fn is_text_throughout(file: &File, cancel: &CancelToken) -> Result<bool, Stopped> {
+    let mut chunk = vec![0; USUAL];
+    let mut kept = 0;
+    let mut at = 0;
+    loop {
+        if cancel.is_cancelled() {
+            return Err(Stopped::Cancelled);
+        }
+        let got = match rustix::io::pread(file, &mut chunk[kept..], at) {
+            Ok(got) => got,
+            Err(Errno::INTR) => continue,
+            Err(_) => return Err(Stopped::Failed),
+        };
+        at += got as u64;
+        let text = &chunk[..kept + got];
+        if memchr(0, text).is_some() {
+            return Ok(false);
+        }
+        let split = match std::str::from_utf8(text) {
+            Ok(_) => text.len(),
+            // A character may be cut by the end of the chunk, but not by the end of the file.
+            Err(error) if error.error_len().is_none() && got > 0 => error.valid_up_to(),
+            Err(_) => return Ok(false),
+        };
+        if got == 0 {
+            return Ok(true);
+        }
+        kept = text.len() - split;
+        let filled = split + kept;
+        chunk.copy_within(split..filled, 0);
+    }
+}
+
+/// Whether a whole content is text: UTF-8 without a NUL byte.
+pub(super) fn is_text(content: &[u8]) -> bool {
+    memchr(0, content).is_none() && (content.is_ascii() || std::str::from_utf8(content).is_ok())
+}
+
+/// The text behind the mark that some editors put first.
+pub(super) fn without_mark(content: &[u8]) -> &[u8] {
+    content.strip_prefix(BOM).unwrap_or(content)
+}
+
+fn read(file: impl AsFd, room: &mut [u8]) -> Result<usize, Errno> {
+    loop {
+        match rustix::io::read(&file, &mut *room) {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// The windows of a file, as line numbers and what is searched, glued back together.
+    fn windowed(content: &[u8], context: usize) -> (Vec<u8>, usize, bool) {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(content).unwrap();
+        let mut reader = Reader::new();
+        let mut windows = Windows::new(&mut reader, file, context).unwrap();
+        let cancel = CancelToken::new();
+        let (mut whole, mut count, mut lines_fit) = (Vec::new(), 0, true);
+        while let Some(window) = windows.next(&cancel).unwrap() {
+            let before = whole.iter().filter(|&&byte| byte == b'\n').count() as u64;
+            lines_fit &= window.first == before + 1;
+            whole.extend_from_slice(&windows.text()[window.search]);
+            count += 1;
+        }
+        (whole, count, lines_fit)
+    }
+
+    #[test]
+    fn windows_hold_every_line_once() {
+        let mut content = Vec::new();
+        for n in 0..900_000 {
+            content.extend_from_slice(format!("line {n} ü\n").as_bytes());
+        }
+        content.extend_from_slice(b"no end");
+        for context in [0, 3] {
+            let (whole, count, lines_fit) = windowed(&content, context);
+            assert!(
+                whole == content && lines_fit && count > 2,
+                "{context} {count}"
+            );
+        }
+        let (whole, ..) = windowed(b"\xef\xbb\xbfa\nb", 1);
+        assert_eq!(whole, b"a\nb");
+    }
+
+    #[test]
+    fn text_is_told_from_bytes() {
+        let check = |content: &[u8], expected: bool| {
+            assert_eq!(is_text(content), expected);
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(content).unwrap();
+            let throughout = is_text_throughout(&file, &CancelToken::new());
+            assert_eq!(throughout, Ok(expected));
+        };
+        check(b"plain\n", true);
+        check("ü".repeat(USUAL).as_bytes(), true);
+        check(&["aü".repeat(USUAL).as_bytes(), b"\xc3"].concat(), false);
+        check(b"caf\xe9", false);
+        check(b"a\0b", false);
+    }
+}

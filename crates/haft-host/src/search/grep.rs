@@ -1,0 +1,283 @@
+//! Searches the content of files. Each file is read once and searched as a whole; that it is text
+//! is looked at only when it has something to tell.
+
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use haft_core::CancelToken;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::content::{
+    Content, Reader, Stopped, Windows, is_text_throughout, without_mark,
+};
+use super::entries::Kind;
+use super::gather::Gather;
+use super::lines::{Line, Searcher};
+use super::names::{Names, is_secret};
+use super::pattern::Pattern;
+use super::report::{FileMatches, Match, shown, write_line};
+use super::walk::{Met, Visitor};
+use crate::files::{Resolved, holds_secrets};
+
+/// A long answer is written out in pieces of this size.
+const PIECE: usize = 64 << 10;
+
+/// What to tell of a file that matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Telling {
+    /// Each matching line
+    #[default]
+    Matches,
+    /// How many lines match
+    Counts,
+    /// That it matches
+    Files,
+}
+
+/// What a search looks for, shared by its threads.
+pub(super) struct Job<'j> {
+    pub(super) pattern: &'j Pattern,
+    pub(super) include: Option<&'j Names>,
+    pub(super) file_type: Option<&'j Names>,
+    pub(super) telling: Telling,
+    pub(super) context: usize,
+    /// What stands before paths in a long answer
+    pub(super) prefix: &'j str,
+    pub(super) gather: &'j Gather<'j>,
+    pub(super) cancel: &'j CancelToken,
+    /// Files that were left alone because they hold keys
+    pub(super) secrets: &'j AtomicU64,
+    /// Files too large to be searched this way
+    pub(super) too_large: &'j AtomicU64,
+}
+
+/// One thread of a search.
+pub(super) struct Grep<'j> {
+    job: &'j Job<'j>,
+    searcher: Searcher<'j>,
+    reader: Reader,
+    /// A piece of a long answer, and how many matches it tells of
+    text: String,
+    told: u64,
+}
+
+impl<'j> Grep<'j> {
+    pub(super) fn new(job: &'j Job<'j>) -> Self {
+        Grep {
+            searcher: Searcher::new(job.pattern),
+            job,
+            reader: Reader::new(),
+            text: String::new(),
+            told: 0,
+        }
+    }
+
+    /// Search one file that is open.
+    pub(super) fn search(&mut self, file: OwnedFd, path: &[u8]) -> Result<(), Errno> {
+        let across = self.searcher.spans_lines();
+        match self.reader.load(file, across)? {
+            Content::Special => Ok(()),
+            Content::Whole(size) => {
+                self.whole(size, path);
+                Ok(())
+            }
+            Content::Large(_) if across => {
+                self.job.too_large.fetch_add(1, Relaxed);
+                Ok(())
+            }
+            Content::Large(file) => match self.large(file, path) {
+                Err(Stopped::Failed) => Err(Errno::IO),
+                Err(Stopped::LongLine) => {
+                    self.job.too_large.fetch_add(1, Relaxed);
+                    Ok(())
+                }
+                Ok(()) | Err(Stopped::Cancelled) => Ok(()),
+            },
+        }
+    }
+
+    fn whole(&mut self, size: usize, path: &[u8]) {
+        let buffer = without_mark(&self.reader.buffer[..size]);
+        let mut telling = Teller::new(self.job, &mut self.text);
+        let told = |line| telling.line(buffer, line, path);
+        let _ = self.searcher.each(buffer, 0..buffer.len(), 1, told);
+        let found = telling.finish(path);
+        self.after(found);
+    }
+
+    fn large(&mut self, file: File, path: &[u8]) -> Result<(), Stopped> {
+        let probe = file.try_clone().map_err(|_| Stopped::Failed)?;
+        let mut telling = Teller::new(self.job, &mut self.text);
+        let windows = Windows::new(&mut self.reader, file, self.job.context);
+        let mut windows = windows.map_err(|_| Stopped::Failed)?;
+        let mut checked = false;
+        while let Some(window) = windows.next(self.job.cancel)? {
+            let buffer = windows.text();
+            let mut matches = false;
+            if !checked {
+                let range = window.search.clone();
+                let ended = self.searcher.each(buffer, range, 1, |_| {
+                    matches = true;
+                    ControlFlow::Break(())
+                });
+                match (matches, ended) {
+                    (true, _) => {}
+                    (false, ControlFlow::Continue(())) => continue,
+                    (false, ControlFlow::Break(())) => break,
+                }
+                if !is_text_throughout(&probe, self.job.cancel)? {
+                    break;
+                }
+                checked = true;
+            }
+            let told = |line| telling.line(buffer, line, path);
+            let ended = self
+                .searcher
+                .each(buffer, window.search, window.first, told);
+            if ended.is_break() {
+                break;
+            }
+        }
+        let found = telling.finish(path);
+        self.after(found);
+        Ok(())
+    }
+
+    /// A piece of a long answer that is large enough is written out.
+    fn after(&mut self, found: u64) {
+        self.told += found;
+        if self.text.len() >= PIECE {
+            self.flush();
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.job.gather.write(&self.text, self.told);
+        self.text.clear();
+        self.told = 0;
+    }
+}
+
+/// Tells the lines of one file, in the way that was asked for.
+struct Teller<'t> {
+    job: &'t Job<'t>,
+    text: &'t mut String,
+    found: u64,
+    matches: Vec<Match>,
+    /// The path as a long answer shows it; empty until the first match
+    path: String,
+    /// Its matches may be among those that the answer itself holds
+    is_shown: bool,
+}
+
+impl<'t> Teller<'t> {
+    fn new(job: &'t Job<'t>, text: &'t mut String) -> Self {
+        Teller {
+            job,
+            text,
+            found: 0,
+            matches: Vec::new(),
+            path: String::new(),
+            is_shown: true,
+        }
+    }
+
+    fn line(&mut self, buffer: &[u8], line: Line, path: &[u8]) -> ControlFlow<()> {
+        self.found += 1;
+        match self.job.telling {
+            Telling::Files => return ControlFlow::Break(()),
+            Telling::Counts => return ControlFlow::Continue(()),
+            Telling::Matches => {}
+        }
+        let gather = self.job.gather;
+        let is_long = gather.is_long();
+        if is_long {
+            if self.found == 1 {
+                self.is_shown = !gather.is_past_shown(path);
+                self.path.push_str(self.job.prefix);
+                self.path.push_str(&String::from_utf8_lossy(path));
+            }
+            let content = shown(line.text(buffer));
+            write_line(self.text, &self.path, line.number, &content);
+        }
+        if self.is_shown {
+            self.matches
+                .push(Match::new(buffer, line, self.job.context));
+            self.is_shown = self.found < gather.room();
+        }
+        match is_long || self.is_shown {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    }
+
+    /// How many matches were told in all.
+    fn finish(self, path: &[u8]) -> u64 {
+        if self.found == 0 {
+            return 0;
+        }
+        let is_long = self.job.gather.is_long();
+        let count = (self.job.telling != Telling::Matches).then_some(self.found);
+        if is_long && count.is_some() {
+            self.text.push_str(self.job.prefix);
+            self.text.push_str(&String::from_utf8_lossy(path));
+            if self.job.telling == Telling::Counts {
+                self.text.push_str(&format!(":{}", self.found));
+            }
+            self.text.push('\n');
+        }
+        if count.is_some() || !self.matches.is_empty() {
+            self.job.gather.add(FileMatches {
+                path: path.to_owned(),
+                matches: self.matches,
+                count,
+            });
+        }
+        match count {
+            Some(_) => 1,
+            None => self.found,
+        }
+    }
+}
+
+impl Visitor for Grep<'_> {
+    fn wants(&mut self, name: &[u8], kind: Kind, _path: &[u8]) -> bool {
+        if kind == Kind::File {
+            let fits = |names: Option<&Names>| names.is_none_or(|names| names.fits(name));
+            if !fits(self.job.include) || !fits(self.job.file_type) {
+                return false;
+            }
+        }
+        let secret = is_secret(name);
+        if secret {
+            self.job.secrets.fetch_add(1, Relaxed);
+        }
+        !secret
+    }
+
+    fn is_past(&self, path: &[u8]) -> bool {
+        self.job.gather.is_past(path)
+    }
+
+    fn is_done(&self) -> bool {
+        self.job.gather.is_done()
+    }
+
+    fn refuses(&mut self, place: &Resolved) -> bool {
+        let secret = holds_secrets(place.relative()).is_some();
+        if secret {
+            self.job.secrets.fetch_add(1, Relaxed);
+        }
+        secret
+    }
+
+    fn file(&mut self, met: Met<'_>) -> Result<(), Errno> {
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(met.folder, met.name, flags, Mode::empty())?;
+        self.search(file, met.path)
+    }
+}

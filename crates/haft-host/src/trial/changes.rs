@@ -1,0 +1,213 @@
+//! What a trial changed, read from the layer that took the writes and compared with what lies
+//! beneath it.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, chmodat, fgetxattr, statat};
+use serde::{Deserialize, Serialize};
+
+use super::state::{Kind, State, digest, path_bytes};
+use super::tree::{names, open_folder};
+use crate::sandbox::{PROJECT_CONFIG, is_placeholder};
+
+/// The mark of a folder that hides all beneath it.
+const OPAQUE: &str = "user.overlay.opaque";
+
+/// One place that would be different.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Seen from the workspace
+    #[serde(with = "path_bytes")]
+    pub path: PathBuf,
+    /// None when it would be new
+    pub before: Option<State>,
+    /// None when it would be gone
+    pub after: Option<State>,
+}
+
+/// How a place would be different.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Added,
+    Changed,
+    Deleted,
+}
+
+impl Change {
+    pub fn verb(&self) -> Verb {
+        match (&self.before, &self.after) {
+            (None, _) => Verb::Added,
+            (_, None) => Verb::Deleted,
+            _ => Verb::Changed,
+        }
+    }
+}
+
+/// What a walk has found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) changes: Vec<Change>,
+    /// Pipes, sockets, devices and a new config of haft's, which are not carried over
+    pub(super) left_out: Vec<PathBuf>,
+}
+
+/// Compare the upper layer with the workspace beneath it.
+pub(super) fn find(upper: &OwnedFd, lower: &OwnedFd) -> io::Result<Found> {
+    let mut found = Found::default();
+    found.walk(upper, Some(lower), Path::new(""))?;
+    Ok(found)
+}
+
+impl Found {
+    fn walk(&mut self, upper: &OwnedFd, lower: Option<&OwnedFd>, path: &Path) -> io::Result<()> {
+        for name in names(upper)? {
+            self.entry(upper, lower, &name, &path.join(&name))?;
+        }
+        if let Some(lower) = lower
+            && is_opaque(upper)
+        {
+            for name in names(lower)? {
+                if State::at(upper, &name)?.is_none() {
+                    self.delete(lower, &name, &path.join(&name))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        upper: &OwnedFd,
+        lower: Option<&OwnedFd>,
+        name: &OsStr,
+        path: &Path,
+    ) -> io::Result<()> {
+        let stat = statat(upper, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let before = match lower {
+            Some(lower) => State::at(lower, name)?,
+            None => None,
+        };
+        if is_whiteout(&stat) {
+            return match (lower, before) {
+                (Some(lower), Some(_)) => self.delete(lower, name, path),
+                _ => Ok(()),
+            };
+        }
+        if is_placeholder(&stat) {
+            return Ok(());
+        }
+        let after = State::of(&stat);
+        open_up(upper, name, &after)?;
+        match after.kind {
+            // Such a file is a person's to make.
+            _ if before.is_none() && path == Path::new(PROJECT_CONFIG) => {
+                self.left_out.push(path.to_owned());
+            }
+            Kind::Other => self.left_out.push(path.to_owned()),
+            Kind::Folder => self.folder(upper, lower, name, path, before, after)?,
+            Kind::File | Kind::Link => self.file(upper, lower, name, path, before, after)?,
+        }
+        Ok(())
+    }
+
+    fn folder(
+        &mut self,
+        upper: &OwnedFd,
+        lower: Option<&OwnedFd>,
+        name: &OsStr,
+        path: &Path,
+        before: Option<State>,
+        after: State,
+    ) -> io::Result<()> {
+        let was_folder = before.as_ref().is_some_and(|old| old.kind == Kind::Folder);
+        let beneath = match lower {
+            Some(lower) if was_folder => Some(open_folder(lower, name)?),
+            _ => None,
+        };
+        if !was_folder || before.as_ref().is_some_and(|old| old.mode != after.mode) {
+            self.note(path, before, Some(after));
+        }
+        self.walk(&open_folder(upper, name)?, beneath.as_ref(), path)
+    }
+
+    fn file(
+        &mut self,
+        upper: &OwnedFd,
+        lower: Option<&OwnedFd>,
+        name: &OsStr,
+        path: &Path,
+        mut before: Option<State>,
+        mut after: State,
+    ) -> io::Result<()> {
+        after.digest = Some(digest(upper, name, after.kind)?);
+        if let (Some(lower), Some(old)) = (lower, &mut before) {
+            if old.kind == Kind::Folder {
+                let folder = open_folder(lower, name)?;
+                for name in names(&folder)? {
+                    self.delete(&folder, &name, &path.join(&name))?;
+                }
+            } else if matches!(old.kind, Kind::File | Kind::Link) {
+                // One that we may not read is taken for another.
+                old.digest = digest(lower, name, old.kind).ok();
+                let same =
+                    (old.kind, old.mode, old.digest) == (after.kind, after.mode, after.digest);
+                if same {
+                    return Ok(());
+                }
+            }
+        }
+        self.note(path, before, Some(after));
+        Ok(())
+    }
+
+    /// Everything that is gone, file by file: nobody agrees to lose what is not named.
+    fn delete(&mut self, lower: &OwnedFd, name: &OsStr, path: &Path) -> io::Result<()> {
+        let Some(before) = State::at(lower, name)? else {
+            return Ok(());
+        };
+        if before.kind == Kind::Folder {
+            let folder = open_folder(lower, name)?;
+            for name in names(&folder)? {
+                self.delete(&folder, &name, &path.join(&name))?;
+            }
+        }
+        self.note(path, Some(before), None);
+        Ok(())
+    }
+
+    fn note(&mut self, path: &Path, before: Option<State>, after: Option<State>) {
+        self.changes.push(Change {
+            path: path.to_owned(),
+            before,
+            after,
+        });
+    }
+}
+
+/// The command may have closed what it made, even to its owner. The true mode is noted by now;
+/// the layer itself is only for us.
+fn open_up(upper: &OwnedFd, name: &OsStr, after: &State) -> rustix::io::Result<()> {
+    let needed = match after.kind {
+        Kind::File => 0o400,
+        Kind::Folder => 0o700,
+        Kind::Link | Kind::Other => return Ok(()),
+    };
+    if after.mode & needed == needed {
+        return Ok(());
+    }
+    let mode = Mode::from_raw_mode(after.mode | needed);
+    chmodat(upper, name, mode, AtFlags::empty())
+}
+
+/// A device that is none: the overlay's word for "gone".
+fn is_whiteout(stat: &rustix::fs::Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0
+}
+
+fn is_opaque(folder: impl AsFd) -> bool {
+    let mut value = [0u8; 1];
+    matches!(fgetxattr(folder, OPAQUE, &mut value), Ok(1)) && value == *b"y"
+}

@@ -1,0 +1,283 @@
+//! A command tried out: it runs on a layer over the workspace that takes every write, and what
+//! it would have changed is kept under an id until somebody puts it in place or drops it.
+
+mod apply;
+mod changes;
+mod state;
+mod tree;
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haft_core::ToolError;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+pub use changes::{Change, Verb};
+pub use state::{Kind, State};
+
+use crate::sandbox::OverlayDirs;
+use state::path_bytes;
+use tree::Tree;
+
+/// How long a trial is kept that nobody decides on.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+const RECORD: &str = "trial.json";
+const UPPER: &str = "upper";
+const WORK: &str = "work";
+const LOCK: &str = "lock";
+
+/// Where trials are kept: in haft's own state.
+#[derive(Debug, Clone)]
+pub(crate) struct Trials {
+    place: PathBuf,
+}
+
+/// A trial that has been run.
+#[derive(Debug)]
+pub struct Trial {
+    pub id: String,
+    pub workspace: PathBuf,
+    /// Every place that would be different, in order
+    pub changes: Vec<Change>,
+    /// Pipes, sockets, devices and a new config of haft's, which stay behind
+    pub left_out: Vec<PathBuf>,
+    dir: PathBuf,
+    _lock: File,
+}
+
+/// A trial about to run.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    id: String,
+    dir: PathBuf,
+    lock: File,
+    at: (i64, i64),
+    kept: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    session: String,
+    #[serde(with = "path_bytes")]
+    workspace: PathBuf,
+    changes: Vec<Change>,
+    left_out: Vec<String>,
+}
+
+impl Trials {
+    /// `state` is haft's own folder.
+    pub(crate) fn in_state(state: &Path) -> Self {
+        Trials {
+            place: state.join("overlays"),
+        }
+    }
+
+    /// Make room for a trial, and drop those that nobody came for.
+    pub(crate) fn begin(&self) -> io::Result<Begun> {
+        private_folder(&self.place)?;
+        self.sweep();
+        let mut bytes = [0u8; 16];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        let id = format!("{:032x}", u128::from_le_bytes(bytes));
+        let dir = self.place.join(&id);
+        private_folder(&dir)?;
+        private_folder(&dir.join(WORK))?;
+        DirBuilder::new().mode(0o755).create(dir.join(UPPER))?;
+        let lock = File::create(dir.join(LOCK))?;
+        flock(&lock, FlockOperation::LockExclusive)?;
+        // By the clock of the file system, which is the one that changes are stamped with.
+        let made = lock.metadata()?;
+        Ok(Begun {
+            id,
+            dir,
+            lock,
+            at: (made.ctime(), made.ctime_nsec()),
+            kept: false,
+        })
+    }
+
+    /// A trial of this session's on this workspace.
+    pub(crate) fn load(
+        &self,
+        id: &str,
+        session: &str,
+        workspace: &Path,
+    ) -> Result<Trial, ToolError> {
+        let unknown = || {
+            ToolError::input_invalid(format!("no such trial: `{}`", id.escape_debug()))
+                .hint("take the `id` that a dry run answered with; it is good once, for a day")
+        };
+        if id.len() != 32
+            || !id
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        {
+            return Err(unknown());
+        }
+        let dir = self.place.join(id);
+        let lock = File::open(dir.join(LOCK)).map_err(|_| unknown())?;
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(ToolError::conflict("this trial is being worked on")
+                .hint("wait for the other call"));
+        }
+        let record = fs::read(dir.join(RECORD)).map_err(|_| unknown())?;
+        let record: Record = serde_json::from_slice(&record)
+            .map_err(|error| ToolError::failed("the trial's record is broken").caused_by(error))?;
+        if record.session != session || record.workspace != workspace {
+            return Err(unknown());
+        }
+        Ok(Trial {
+            id: id.to_owned(),
+            workspace: record.workspace,
+            changes: record.changes,
+            left_out: record.left_out.into_iter().map(PathBuf::from).collect(),
+            dir,
+            _lock: lock,
+        })
+    }
+
+    /// Remove trials that are old and that nobody works on.
+    fn sweep(&self) {
+        let Ok(entries) = fs::read_dir(&self.place) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let old = entry
+                .metadata()
+                .and_then(|found| found.modified())
+                .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > KEPT));
+            let free = || {
+                File::open(entry.path().join(LOCK))
+                    .is_ok_and(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+            };
+            // One that was being put in place when its haft died is not thrown away.
+            if old && free() && !entry.path().join(apply::JOURNAL).exists() {
+                remove(&entry.path());
+            }
+        }
+    }
+}
+
+impl Begun {
+    pub(crate) fn dirs(&self) -> OverlayDirs {
+        OverlayDirs {
+            upper: self.dir.join(UPPER),
+            work: self.dir.join(WORK),
+        }
+    }
+
+    /// The command has ended: find out what it changed, and keep that.
+    pub(crate) fn conclude(mut self, session: &str, workspace: &Path) -> io::Result<Trial> {
+        let upper = Tree::open(&self.dir.join(UPPER))?;
+        let lower = Tree::open(workspace)?;
+        let mut found = changes::find(upper.root(), lower.root())?;
+        for change in &mut found.changes {
+            // Somebody else wrote there while the command ran, so what it saw is not known.
+            if let Some(before) = &mut change.before
+                && before.changed_after(self.at)
+            {
+                before.forget();
+            }
+        }
+        let record = Record {
+            session: session.to_owned(),
+            workspace: workspace.to_owned(),
+            left_out: found
+                .left_out
+                .iter()
+                .map(|path| path.to_string_lossy().into_owned())
+                .collect(),
+            changes: found.changes,
+        };
+        fs::write(self.dir.join(RECORD), serde_json::to_vec(&record)?)?;
+        self.kept = true;
+        Ok(Trial {
+            id: self.id.clone(),
+            workspace: record.workspace,
+            changes: record.changes,
+            left_out: found.left_out,
+            dir: self.dir.clone(),
+            _lock: self.lock.try_clone()?,
+        })
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if !self.kept {
+            remove(&self.dir);
+        }
+    }
+}
+
+impl Trial {
+    /// Put every change in place, or none. The trial is used up by that.
+    pub(crate) fn commit(&self) -> Result<(), ToolError> {
+        apply::apply(&self.workspace, &self.dir, &self.changes)?;
+        remove(&self.dir);
+        Ok(())
+    }
+
+    /// Forget it.
+    pub(crate) fn discard(self) -> Result<(), ToolError> {
+        apply::recover(&self.workspace, &self.dir).map_err(|error| {
+            ToolError::failed("an interrupted commit cannot be undone").caused_by(error)
+        })?;
+        remove(&self.dir);
+        Ok(())
+    }
+
+    /// What a file holds and would hold, up to this many bytes each; none where there is no file
+    /// or it is longer.
+    pub fn contents(&self, change: &Change, most: u64) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+        let read = |root: &Path, state: &Option<State>| {
+            let state = state.as_ref()?;
+            if state.kind != Kind::File || state.size > most {
+                return None;
+            }
+            let mut tree = Tree::open(root).ok()?;
+            let (folder, name) = tree.parent(&change.path).ok()?;
+            let mut content = Vec::new();
+            let file = File::from(tree::open_file(folder, name).ok()?);
+            file.take(most + 1).read_to_end(&mut content).ok()?;
+            (content.len() as u64 <= most).then_some(content)
+        };
+        (
+            read(&self.workspace, &change.before),
+            read(&self.dir.join(UPPER), &change.after),
+        )
+    }
+}
+
+fn private_folder(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+/// Remove a trial's folder. The command may have left folders in it that not even their owner
+/// may look into.
+fn remove(dir: &Path) {
+    if fs::remove_dir_all(dir).is_ok() {
+        return;
+    }
+    open_up(dir);
+    // What still resists is swept later.
+    let _ = fs::remove_dir_all(dir);
+}
+
+fn open_up(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let _ = fs::set_permissions(dir, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
+    }
+}

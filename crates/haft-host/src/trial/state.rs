@@ -1,0 +1,155 @@
+//! What is at a place, as far as it matters for putting a change there later.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use rustix::fs::{AtFlags, FileType, Stat, readlinkat, statat};
+use serde::{Deserialize, Serialize};
+
+/// What kind of thing a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    File,
+    Folder,
+    Link,
+    /// A pipe, a socket or a device
+    Other,
+}
+
+/// One place at one time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    pub kind: Kind,
+    /// Permissions, without the bits that let a file run as another
+    pub mode: u32,
+    pub size: u64,
+    inode: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+    /// Of the content, where it was read
+    pub(super) digest: Option<[u8; 32]>,
+}
+
+impl State {
+    pub(super) fn of(stat: &Stat) -> Self {
+        State {
+            kind: kind(stat),
+            mode: stat.st_mode & 0o1777,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            inode: stat.st_ino,
+            modified: (stat.st_mtime, nanoseconds(stat.st_mtime_nsec)),
+            changed: (stat.st_ctime, nanoseconds(stat.st_ctime_nsec)),
+            digest: None,
+        }
+    }
+
+    /// What is at this name, links not followed.
+    pub(super) fn at(folder: impl AsFd, name: &OsStr) -> rustix::io::Result<Option<Self>> {
+        match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(State::of(&stat))),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether nothing has touched it since, as far as its stamps tell. A move alone leaves the
+    /// rest as it was, so the time of change is looked at only where it must not have moved.
+    pub(super) fn same_stamps(&self, now: &State, moved: Moved) -> bool {
+        self.kind == now.kind
+            && self.mode == now.mode
+            && self.inode == now.inode
+            && (self.kind == Kind::Folder
+                || (self.size == now.size
+                    && self.modified == now.modified
+                    && (moved == Moved::Yes || self.changed == now.changed)))
+    }
+
+    /// Whether it was changed later than this.
+    pub(super) fn changed_after(&self, time: (i64, i64)) -> bool {
+        self.kind != Kind::Folder && self.changed > time
+    }
+
+    /// No longer claim to know it, so that it is taken for changed.
+    pub(super) fn forget(&mut self) {
+        self.inode = 0;
+        self.digest = None;
+    }
+
+    pub(super) fn modified(&self) -> (i64, i64) {
+        self.modified
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moved {
+    Yes,
+    No,
+}
+
+fn kind(stat: &Stat) -> Kind {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Folder,
+        FileType::Symlink => Kind::Link,
+        _ => Kind::Other,
+    }
+}
+
+fn nanoseconds(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or(0)
+}
+
+/// The digest of a file's content, or of where a link leads.
+pub(super) fn digest(folder: impl AsFd, name: &OsStr, kind: Kind) -> io::Result<[u8; 32]> {
+    match kind {
+        Kind::File => {
+            let file = File::from(super::tree::open_file(folder, name)?);
+            let mut hasher = blake3::Hasher::new();
+            hasher.update_reader(file)?;
+            Ok(*hasher.finalize().as_bytes())
+        }
+        Kind::Link => {
+            let target = readlinkat(folder, name, Vec::new())?;
+            Ok(*blake3::hash(target.as_bytes()).as_bytes())
+        }
+        Kind::Folder | Kind::Other => Ok([0; 32]),
+    }
+}
+
+/// Paths as text where they are text, else as bytes: a name on Linux need not be UTF-8.
+pub(super) mod path_bytes {
+    use super::*;
+    use serde::{Deserializer, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Spelled {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        path: &std::path::Path,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let spelled = match path.to_str() {
+            Some(text) => Spelled::Text(text.to_owned()),
+            None => Spelled::Bytes(path.as_os_str().as_bytes().to_vec()),
+        };
+        spelled.serialize(serializer)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<PathBuf, D::Error> {
+        Ok(match Spelled::deserialize(deserializer)? {
+            Spelled::Text(text) => text.into(),
+            Spelled::Bytes(bytes) => std::ffi::OsString::from_vec(bytes).into(),
+        })
+    }
+}

@@ -1,0 +1,255 @@
+//! An output as lines of which some are kept, for reducers. Lines that tell of an error are kept
+//! whatever else goes: all of them up to a bound, and past that they are counted.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use haft_core::{Block, Output};
+use regex::Regex;
+
+/// Lines above this length are cut in the middle.
+const LONG: usize = 2_000;
+/// What is kept of a long line: its beginning, its end, and what is around its errors.
+const HEAD: usize = 1_000;
+const TAIL: usize = 400;
+const AROUND: usize = 80;
+const PLACES: usize = 5;
+
+static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i:\b(?:errors?|fail(?:ed|ure|ures|ing)?|panic(?:ked)?|exceptions?|fatal|traceback|aborted|segfault|segmentation fault|undefined reference|permission denied|not found|cannot)\b)|\w(?:Error|Exception)\b|\bERR!|[✗✘✕×❌]",
+    )
+    .ok()
+});
+
+/// Whether a line tells of an error.
+pub(crate) fn is_error(line: &str) -> bool {
+    let line = without_colours(line);
+    ERROR.as_ref().is_some_and(|error| error.is_match(&line))
+}
+
+/// The text without the marks that colour it in a terminal: they hide where words begin.
+fn without_colours(line: &str) -> Cow<'_, str> {
+    if !line.contains('\u{1b}') {
+        return Cow::Borrowed(line);
+    }
+    let mut plain = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        if c != '\u{1b}' {
+            plain.push(c);
+        } else if chars.next() == Some('[') {
+            for c in chars.by_ref() {
+                if ('@'..='~').contains(&c) {
+                    break;
+                }
+            }
+        }
+    }
+    Cow::Owned(plain)
+}
+
+/// Whether the places of left out lines are marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gaps {
+    Marked,
+    Silent,
+}
+
+pub(crate) struct Lines<'t> {
+    lines: Vec<&'t str>,
+    kept: Vec<bool>,
+    /// Lines that tell of an error and are left out all the same
+    errors_over: usize,
+}
+
+impl<'t> Lines<'t> {
+    /// All lines, none of them kept yet.
+    pub(crate) fn of(text: &'t str) -> Self {
+        let lines: Vec<&str> = text.lines().collect();
+        Lines {
+            kept: vec![false; lines.len()],
+            lines,
+            errors_over: 0,
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub(crate) fn dropped(&self) -> usize {
+        self.kept.iter().filter(|kept| !**kept).count()
+    }
+
+    pub(crate) fn keep_first(&mut self, count: usize) {
+        self.kept
+            .iter_mut()
+            .take(count)
+            .for_each(|kept| *kept = true);
+    }
+
+    pub(crate) fn keep_last(&mut self, count: usize) {
+        self.kept
+            .iter_mut()
+            .rev()
+            .take(count)
+            .for_each(|kept| *kept = true);
+    }
+
+    pub(crate) fn keep_where(&mut self, mut wanted: impl FnMut(&'t str) -> bool) {
+        for (line, kept) in self.lines.iter().zip(&mut self.kept) {
+            *kept |= wanted(line);
+        }
+    }
+
+    /// Keep lines that tell of an error, at most this many; the first and the last of them
+    /// where there are more.
+    pub(crate) fn keep_errors(&mut self, most: usize) {
+        let mut errors: Vec<usize> = (0..self.lines.len())
+            .filter(|&at| !self.kept[at] && is_error(self.lines[at]))
+            .collect();
+        if errors.len() > most {
+            let last = errors.split_off(errors.len() - most / 4);
+            errors.truncate(most - last.len());
+            let all = (0..self.lines.len())
+                .filter(|&at| !self.kept[at] && is_error(self.lines[at]))
+                .count();
+            errors.extend(last);
+            self.errors_over = all - errors.len();
+        }
+        for at in errors {
+            self.kept[at] = true;
+        }
+    }
+
+    /// The kept lines as a text, with a last word on what is not in it.
+    pub(crate) fn text(&self, gaps: Gaps) -> String {
+        let mut text = String::new();
+        let mut gap = 0;
+        for (line, kept) in self.lines.iter().zip(&self.kept) {
+            if !kept {
+                gap += 1;
+                continue;
+            }
+            mark(&mut text, gap, gaps);
+            gap = 0;
+            text.push_str(&shortened(line));
+            text.push('\n');
+        }
+        mark(&mut text, gap, gaps);
+        if self.errors_over > 0 {
+            text.push_str(&format!(
+                "[{} more lines with errors are left out; the whole result holds them]\n",
+                self.errors_over
+            ));
+        }
+        text
+    }
+}
+
+fn mark(text: &mut String, gap: usize, gaps: Gaps) {
+    if gap > 0 && gaps == Gaps::Marked {
+        let noun = if gap == 1 { "line" } else { "lines" };
+        text.push_str(&format!("[… {gap} {noun} left out …]\n"));
+    }
+}
+
+/// A line that is not too long, with what is around its errors.
+fn shortened(line: &str) -> Cow<'_, str> {
+    let chars = line.chars().count();
+    if chars <= LONG {
+        return Cow::Borrowed(line);
+    }
+    let at = |nth: usize| {
+        line.char_indices()
+            .nth(nth)
+            .map_or(line.len(), |(at, _)| at)
+    };
+    let (head, tail) = (at(HEAD), at(chars - TAIL));
+    let middle = &line[head..tail];
+    let mut short = line[..head].to_owned();
+    let mut until = 0;
+    for found in ERROR.iter().flat_map(|error| error.find_iter(middle)) {
+        if found.start() < until {
+            continue;
+        }
+        let from = middle.floor_char_boundary(found.start().saturating_sub(AROUND).max(until));
+        let to = middle.ceil_char_boundary(found.end() + AROUND);
+        short.push('…');
+        short.push_str(&middle[from..to]);
+        until = to;
+        if short.len() > head + PLACES * (2 * AROUND + 20) {
+            break;
+        }
+    }
+    short.push_str(&format!("… [a line of {chars} chars] …"));
+    short.push_str(&line[tail..]);
+    Cow::Owned(short)
+}
+
+/// The text blocks of an output as one.
+pub(crate) fn text_of(output: &Output) -> String {
+    let texts: Vec<&str> = output
+        .content
+        .iter()
+        .filter_map(|block| match block {
+            Block::Text { text } => Some(text.as_str()),
+            Block::Image { .. } => None,
+        })
+        .collect();
+    texts.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_known_by_their_words() {
+        for line in [
+            "error: it broke",
+            "TypeError: x is undefined",
+            "\u{1b}[31merror\u{1b}[0m[E0308]",
+            "test a ... FAILED",
+            "thread 'main' panicked at",
+            "npm ERR! code 1",
+            " ✗ adds numbers",
+            "java.lang.NullPointerException",
+            "bash: x: command not found",
+        ] {
+            assert!(is_error(line), "{line}");
+        }
+        for line in ["all fine", "terrors", "prefailedx", ""] {
+            assert!(!is_error(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        let text = "a\nb\nerror 1\nc\nerror 2\nd\nerror 3\nerror 4\nerror 5\nz";
+        let mut lines = Lines::of(text);
+        lines.keep_first(1);
+        lines.keep_last(1);
+        lines.keep_errors(4);
+        assert_eq!(
+            lines.text(Gaps::Marked),
+            "a\n[… 1 line left out …]\nerror 1\n[… 1 line left out …]\nerror 2\n[… 1 line left out …]\nerror 3\n[… 1 line left out …]\nerror 5\nz\n[1 more lines with errors are left out; the whole result holds them]\n"
+        );
+        assert_eq!(lines.dropped(), 4);
+    }
+
+    #[test]
+    fn a_long_line_keeps_its_errors() {
+        let line = format!(
+            "{} error: deep inside {}",
+            "ü".repeat(5_000),
+            "x".repeat(5_000)
+        );
+        let short = shortened(&line);
+        assert!(
+            short.len() < 4_000 && short.contains("error: deep inside"),
+            "{short}"
+        );
+    }
+}

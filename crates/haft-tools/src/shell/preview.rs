@@ -1,0 +1,174 @@
+//! What a dry run of a command answers: what the command said, what it would change, and what it
+//! could not try.
+
+use std::path::Path;
+use std::time::Duration;
+
+use haft_core::Output;
+use haft_host::{Change, Finished, Kind, Trial, Verb, holds_secrets};
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+/// A longer file is named and not shown.
+const FILE_LIMIT: u64 = 256 * 1024;
+/// Characters of all diffs together.
+const DIFF_LIMIT: usize = 60_000;
+/// Changes that the text names one by one; the structured answer names all.
+const SHOWN: usize = 200;
+
+/// What a dry run is kept from, so that nobody takes its answer for the whole truth.
+const NOT_TRIED: [&str; 4] = [
+    "the network: every connection failed",
+    "sockets of other programs",
+    "other processes: none could be seen or signalled",
+    "writing outside the workspace: it was read-only",
+];
+
+/// The answer of a dry run.
+pub(super) fn answer(finished: &Finished, trial: &Trial, workdir: &str, told: &str) -> Output {
+    let diff = diff(trial);
+    let mut text = told.to_owned();
+    text.push_str(&format!("\n[would change: {}]\n", counts(&trial.changes)));
+    for change in trial.changes.iter().take(SHOWN) {
+        text.push_str(&format!("{}\n", line(change)));
+    }
+    if trial.changes.len() > SHOWN {
+        text.push_str(&format!("… and {} more\n", trial.changes.len() - SHOWN));
+    }
+    text.push_str(&diff);
+    text.push_str(&format!("[not tried: {}]\n", NOT_TRIED.join("; ")));
+    text.push_str(&format!(
+        "[id {}: apply with shell.commit, drop with shell.discard]",
+        trial.id
+    ));
+    let left_out: Vec<String> = trial
+        .left_out
+        .iter()
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
+    Output::text(text).and_structured(json!({
+        "id": trial.id,
+        "exitCode": finished.exit_code,
+        "signal": finished.signal,
+        "timedOut": finished.timed_out,
+        "output": finished.output,
+        "tail": finished.tail,
+        "truncated": finished.truncated,
+        "workdir": workdir,
+        "isolation": finished.level.as_str(),
+        "changes": listed(&trial.changes),
+        "changeCount": trial.changes.len(),
+        "diff": diff,
+        "leftOut": left_out,
+        "notTried": NOT_TRIED,
+    }))
+}
+
+/// Every change as data.
+pub(super) fn listed(changes: &[Change]) -> Vec<Value> {
+    let one = |change: &Change| {
+        json!({
+            "path": change.path.to_string_lossy(),
+            "change": verb(change),
+            "kind": kind(change),
+            "bytes": change.after.as_ref().or(change.before.as_ref()).map(|state| state.size),
+        })
+    };
+    changes.iter().map(one).collect()
+}
+
+/// How many of each, in words.
+pub(super) fn counts(changes: &[Change]) -> String {
+    let count = |wanted: Verb| changes.iter().filter(|one| one.verb() == wanted).count();
+    if changes.is_empty() {
+        return "nothing".to_owned();
+    }
+    format!(
+        "{} added, {} changed, {} deleted",
+        count(Verb::Added),
+        count(Verb::Changed),
+        count(Verb::Deleted)
+    )
+}
+
+fn verb(change: &Change) -> &'static str {
+    match change.verb() {
+        Verb::Added => "added",
+        Verb::Changed => "changed",
+        Verb::Deleted => "deleted",
+    }
+}
+
+fn kind(change: &Change) -> &'static str {
+    match change.after.as_ref().or(change.before.as_ref()) {
+        Some(state) if state.kind == Kind::Folder => "folder",
+        Some(state) if state.kind == Kind::Link => "link",
+        Some(state) if state.kind == Kind::Other => "other",
+        _ => "file",
+    }
+}
+
+fn line(change: &Change) -> String {
+    let mark = if kind(change) == "folder" { "/" } else { "" };
+    format!("{} {}{mark}", verb(change), change.path.display())
+}
+
+/// The changed and added files as diffs, as far as they are text and there is room.
+fn diff(trial: &Trial) -> String {
+    let mut all = String::new();
+    let mut missing = 0;
+    for change in &trial.changes {
+        if kind(change) != "file" || change.verb() == Verb::Deleted {
+            continue;
+        }
+        let Some(text) = file_diff(trial, change).filter(|_| all.len() < DIFF_LIMIT) else {
+            missing += 1;
+            continue;
+        };
+        if all.len() + text.len() > DIFF_LIMIT {
+            missing += 1;
+            continue;
+        }
+        all.push_str(&text);
+    }
+    if missing > 0 {
+        all.push_str(&format!(
+            "[{missing} files without a diff: too long, binary or secret]\n"
+        ));
+    }
+    all
+}
+
+fn file_diff(trial: &Trial, change: &Change) -> Option<String> {
+    if holds_secrets(&change.path).is_some() {
+        return None;
+    }
+    let (before, after) = trial.contents(change, FILE_LIMIT);
+    if change
+        .before
+        .as_ref()
+        .is_some_and(|old| old.kind == Kind::File)
+        && before.is_none()
+    {
+        return None;
+    }
+    let before = String::from_utf8(before.unwrap_or_default()).ok()?;
+    let after = String::from_utf8(after?).ok()?;
+    if before.contains('\0') || after.contains('\0') {
+        return None;
+    }
+    Some(unified(&change.path, &before, &after, change.verb()))
+}
+
+fn unified(path: &Path, before: &str, after: &str, verb: Verb) -> String {
+    let old = match verb {
+        Verb::Added => "/dev/null".to_owned(),
+        Verb::Changed | Verb::Deleted => format!("a/{}", path.display()),
+    };
+    let diff = TextDiff::configure()
+        .timeout(Duration::from_millis(200))
+        .diff_lines(before, after);
+    diff.unified_diff()
+        .header(&old, &format!("b/{}", path.display()))
+        .to_string()
+}

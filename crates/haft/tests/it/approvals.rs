@@ -1,0 +1,260 @@
+//! Questions on a real terminal, and what "always" leaves behind.
+
+use serde_json::json;
+
+use crate::place::{Place, verdict};
+use crate::pty::Terminal;
+
+const CHOICES: &str = "[y]es, [n]o, [a]lways: ";
+
+/// Run a call on a terminal, give this answer, and tell the exit code and all that was shown.
+fn answered(place: &Place, args: &[&str], answer: &str) -> (i32, String) {
+    let mut terminal = Terminal::start(place, args, &[]);
+    terminal.until("[y]es, [n]o");
+    terminal.types(answer);
+    terminal.end()
+}
+
+const TOUCH: [&str; 3] = ["call", "shell.exec", r#"{"command":"touch made"}"#];
+
+#[test]
+fn yes_runs_once_and_is_asked_again() {
+    let place = Place::new();
+    let made = place.workspace.join("made");
+    let (code, shown) = answered(&place, &TOUCH, "y\n");
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("run: touch made"), "{shown}");
+    assert!(
+        shown.contains("always would store: shell.exec(touch made)"),
+        "{shown}"
+    );
+    assert!(made.exists());
+    std::fs::remove_file(&made).unwrap();
+    let (code, shown) = answered(&place, &TOUCH, "n\n");
+    assert_eq!(code, 1, "{shown}");
+    assert!(shown.contains("refused by a person"), "{shown}");
+    assert!(!made.exists());
+    assert_eq!(place.run(["policy", "rules", "--json"]).json(), json!([]));
+}
+
+#[test]
+fn an_unclear_answer_asks_again() {
+    let place = Place::new();
+    let mut terminal = Terminal::start(&place, &TOUCH, &[]);
+    terminal.until(CHOICES);
+    terminal.types("perhaps\n");
+    let twice = |shown: &str| shown.matches(CHOICES).count() == 2;
+    crate::place::wait_for("a second question", || {
+        twice(&terminal.shown()).then_some(())
+    });
+    terminal.types("NO\n");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, 1, "{shown}");
+    assert!(!place.workspace.join("made").exists());
+}
+
+#[test]
+fn always_stores_the_shown_rule_is_then_silent_and_can_be_revoked() {
+    let place = Place::new();
+    let (code, shown) = answered(&place, &TOUCH, "a\n");
+    assert_eq!(code, 0, "{shown}");
+    assert!(
+        shown.contains("always would store: shell.exec(touch made)"),
+        "{shown}"
+    );
+
+    let rules = place.run(["policy", "rules", "--json"]).json();
+    assert_eq!(rules.as_array().unwrap().len(), 1, "{rules}");
+    assert_eq!(rules[0]["rule"], "shell.exec(touch made)");
+    assert_eq!(rules[0]["workspace"], place.workspace.to_str().unwrap());
+    place
+        .run(["policy", "rules"])
+        .exits(0)
+        .says("shell.exec(touch made)");
+
+    // The same call is silent without anybody there; another one is not.
+    let same = json!({"command": "touch made"});
+    assert_eq!(verdict(&place.call("shell.exec", &same, &[])), "ok");
+    for other in [
+        "touch made2",
+        "touch",
+        "touch made more",
+        "touch made; touch y",
+    ] {
+        let outcome = place.call("shell.exec", &json!({ "command": other }), &[]);
+        assert_eq!(verdict(&outcome), "denied", "{other}");
+    }
+    // Nor in another workspace.
+    let elsewhere = place.beside("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let flags = ["--workspace", elsewhere.to_str().unwrap()];
+    assert_eq!(verdict(&place.call("shell.exec", &same, &flags)), "denied");
+
+    let id = rules[0]["id"].as_str().unwrap();
+    place
+        .run(["policy", "rules", "revoke", id])
+        .exits(0)
+        .says("revoked: shell.exec(touch made)");
+    assert_eq!(place.run(["policy", "rules", "--json"]).json(), json!([]));
+    assert_eq!(verdict(&place.call("shell.exec", &same, &[])), "denied");
+    place
+        .run(["policy", "rules", "revoke", id])
+        .exits(1)
+        .says("no such rule");
+    let (code, shown) = answered(&place, &TOUCH, "n\n");
+    assert_eq!(code, 1, "{shown}");
+}
+
+#[test]
+fn a_rule_is_revoked_by_its_text_too() {
+    let place = Place::new();
+    answered(&place, &TOUCH, "a\n");
+    place
+        .run(["policy", "rules", "revoke", "shell.exec(touch made)"])
+        .exits(0);
+    assert_eq!(place.run(["policy", "rules", "--json"]).json(), json!([]));
+}
+
+#[test]
+fn a_write_shows_its_diff_before_it_is_allowed() {
+    let place = Place::new();
+    place.file("notes.txt", "old line\n");
+    let args = [
+        "call",
+        "file.write",
+        r#"{"path":"notes.txt","content":"new line\n"}"#,
+    ];
+    let (code, shown) = answered(&place, &args, "n\n");
+    assert_eq!(code, 1);
+    assert!(
+        shown.contains("-old line") && shown.contains("+new line"),
+        "{shown}"
+    );
+    assert_eq!(place.read("notes.txt"), "old line\n");
+    let (code, _) = answered(&place, &args, "a\n");
+    assert_eq!(code, 0);
+    assert_eq!(place.read("notes.txt"), "new line\n");
+    let rules = place.run(["policy", "rules", "--json"]).json();
+    let path = place.workspace.join("notes.txt");
+    assert_eq!(rules[0]["rule"], format!("file.write({})", path.display()));
+    let again = json!({"path": "notes.txt", "content": "third\n"});
+    assert_eq!(verdict(&place.call("file.write", &again, &[])), "ok");
+    let other = json!({"path": "other.txt", "content": "x"});
+    assert_eq!(verdict(&place.call("file.write", &other, &[])), "denied");
+}
+
+/// What can hide another program behind it is never remembered.
+#[test]
+fn shells_and_interpreters_cannot_be_remembered() {
+    let place = Place::new();
+    for command in [
+        "bash -c 'echo hi'",
+        "python3 x.py",
+        "env FOO=1 ls",
+        "echo $(id)",
+        "ls > out",
+    ] {
+        let args = json!({ "command": command }).to_string();
+        let mut terminal = Terminal::start(&place, &["call", "shell.exec", &args], &[]);
+        terminal.until("[y]es, [n]o: ");
+        terminal.types("always\n");
+        let again = |shown: &str| shown.matches("[y]es, [n]o: ").count() >= 2;
+        crate::place::wait_for("asked again", || again(&terminal.shown()).then_some(()));
+        terminal.types("n\n");
+        let (code, shown) = terminal.end();
+        assert_eq!(code, 1, "{command}: {shown}");
+        assert!(!shown.contains("always would store"), "{command}: {shown}");
+    }
+    assert_eq!(place.run(["policy", "rules", "--json"]).json(), json!([]));
+}
+
+#[test]
+fn what_would_repaint_the_question_is_made_visible() {
+    let place = Place::new();
+    let args = json!({"command": "echo \u{1b}[2Jhello \u{202e}world"}).to_string();
+    let (_, shown) = answered(&place, &["call", "shell.exec", &args], "n\n");
+    let question = &shown[..shown.find("[y]es").unwrap()];
+    assert!(!question.contains("\u{1b}[2J"), "{question:?}");
+    assert!(!question.contains('\u{202e}'), "{question:?}");
+    assert!(
+        question.contains("hello") && question.contains("world"),
+        "{question:?}"
+    );
+}
+
+#[test]
+fn a_question_is_plain_with_no_color() {
+    let place = Place::new();
+    for (env, coloured) in [(&[][..], true), (&[("NO_COLOR", "1")], false)] {
+        let mut terminal = Terminal::start(&place, &TOUCH, env);
+        let shown = terminal.until(CHOICES);
+        terminal.types("n\n");
+        terminal.end();
+        assert_eq!(shown.contains('\u{1b}'), coloured, "{shown:?}");
+        assert!(shown.contains("haft asks"), "{shown:?}");
+    }
+}
+
+#[test]
+fn nobody_there_is_a_refusal_with_a_hint() {
+    let place = Place::new();
+    let ran = place.run([TOUCH.as_slice(), &["--json"]].concat());
+    let outcome = ran.exits(1).json();
+    assert_eq!(verdict(&outcome), "denied");
+    let hint = outcome["error"]["hint"].as_str().unwrap();
+    assert!(
+        hint.contains("--yes") && hint.contains("shell.exec(touch made)"),
+        "{hint}"
+    );
+    assert!(!place.workspace.join("made").exists());
+}
+
+/// Nothing in the arguments can grant an approval.
+#[test]
+fn arguments_cannot_approve_themselves() {
+    let place = Place::new();
+    for key in ["approved", "_approved", "yes", "approval", "dry_run"] {
+        let args = json!({"command": "touch made", key: true});
+        let outcome = place.call("shell.exec", &args, &[]);
+        assert_eq!(verdict(&outcome), "input_invalid", "{key}");
+    }
+    let item = json!([{"id": "1", "name": "shell.exec", "args": {"command": "touch made"}, "approved": true}]);
+    place
+        .run_with_input(&["batch"], item.to_string().as_bytes())
+        .exits(2);
+    assert!(!place.workspace.join("made").exists());
+}
+
+#[test]
+fn questions_of_a_batch_come_one_at_a_time_and_always_answers_the_next() {
+    let place = Place::new();
+    let calls = json!([
+        {"id": "1", "name": "shell.exec", "args": {"command": "touch made"}},
+        {"id": "2", "name": "shell.exec", "args": {"command": "touch made"}},
+        {"id": "3", "name": "shell.exec", "args": {"command": "touch other"}},
+    ]);
+    let file = place.file("calls.json", calls.to_string());
+    let mut terminal = Terminal::start(&place, &["batch", file.to_str().unwrap()], &[]);
+    let shown = terminal.until(CHOICES);
+    assert_eq!(shown.matches("haft asks").count(), 1, "{shown}");
+    let first = if shown.contains("run: touch made") {
+        "touch other"
+    } else {
+        "touch made"
+    };
+    terminal.types("a\n");
+    terminal.until(&format!("run: {first}"));
+    terminal.types("a\n");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(shown.matches("haft asks").count(), 2, "{shown}");
+    assert_eq!(
+        place
+            .run(["policy", "rules", "--json"])
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+}
