@@ -22,6 +22,10 @@ pub enum EventKind {
     Begin {
         dry_run: bool,
     },
+    /// A hook wants this call noted
+    Noted {
+        reason: String,
+    },
     /// A person is being asked; the id names the question
     Asked {
         question: String,

@@ -66,7 +66,7 @@ pub(crate) fn written(command: &Command) -> Vec<&str> {
                     .map(|word| word.text.as_str()),
                 other => other,
             };
-            named.or_else(|| plain().last()).into_iter().collect()
+            named.or_else(|| plain().next_back()).into_iter().collect()
         }
         Some(Changes::Of) => plain()
             .filter_map(|word| word.strip_prefix("of="))

@@ -4,16 +4,18 @@
 //!
 //! - `single N`: N calls, one after the other
 //! - `batch N`: N calls, in batches of a hundred
-//! - `resolve N`: N name look-ups among 10,000 tools
-//! - `definitions N`: all definitions of 10,000 tools, N times anew, and once more unchanged
+//! - `resolve N`: N name look-ups among 10,000 tools; `bare_map N` the same in a hash map
+//! - `definitions N`: all definitions of 10,000 tools, N times for a new caller; `unchanged N` for
+//!   the same one again; `bare_json N` only writes the same text
 //! - `memory`: resident kilobytes with and without the 10,000 tools
 
 #![allow(clippy::expect_used)]
 
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use haft_core::{
@@ -273,52 +275,77 @@ fn heard_by(listener: &mut Receiver<Event>) -> usize {
 
 fn with_many() -> Runtime {
     let runtime = runtime();
-    runtime
-        .registry()
-        .register_all((0..TOOLS).map(renamed))
-        .expect("free names");
+    let tools = (0..TOOLS).map(renamed);
+    runtime.registry().register_all(tools).expect("free names");
     runtime
 }
 
-fn resolve(count: usize) -> Value {
-    let runtime = with_many();
-    let snapshot = runtime.registry().snapshot();
-    let names: Vec<String> = (0..TOOLS)
-        .map(|n| {
-            if n % 2 == 0 {
-                format!("many.tool_{n}")
-            } else {
-                format!("many__tool_{n}")
-            }
-        })
-        .collect();
+/// The 10,000 tools, made once.
+fn many() -> &'static Runtime {
+    static MANY: OnceLock<Runtime> = OnceLock::new();
+    MANY.get_or_init(with_many)
+}
+
+/// Half of them as models write them.
+fn names() -> Vec<String> {
+    let name = |n| match n % 2 {
+        0 => format!("many.tool_{n}"),
+        _ => format!("many__tool_{n}"),
+    };
+    (0..TOOLS).map(name).collect()
+}
+
+fn look_up(count: usize, find: impl Fn(&str) -> bool) -> Value {
+    let names = names();
     let clock = Clock::start();
     for n in 0..count {
-        let found = snapshot.resolve(&names[n * 7919 % TOOLS]);
-        assert!(black_box(found).is_some());
+        assert!(black_box(find(&names[n * 7919 % TOOLS])));
     }
     clock.per(count)
 }
 
+fn resolve(count: usize) -> Value {
+    let snapshot = many().registry().snapshot();
+    look_up(count, |name| snapshot.resolve(name).is_some())
+}
+
+fn bare_map(count: usize) -> Value {
+    let map: HashMap<String, usize> = names().into_iter().zip(0..).collect();
+    look_up(count, |name| map.contains_key(name))
+}
+
 fn definitions(count: usize) -> Value {
-    let runtime = with_many();
     let bus = EventBus::new();
     let clock = Clock::start();
-    let mut bytes = 0;
     for _ in 0..count {
-        let session = session(&runtime, &bus);
-        bytes = black_box(session.definitions(&runtime, Shape::Anthropic).json()).len();
+        let session = session(many(), &bus);
+        assert!(black_box(session.definitions(many(), Shape::Anthropic).json()).len() > TOOLS);
     }
-    let fresh = clock.per(count);
-    let session = session(&runtime, &bus);
-    session.definitions(&runtime, Shape::Anthropic).json();
+    clock.per(count)
+}
+
+/// The same list a second time.
+fn unchanged(count: usize) -> Value {
+    let session = session(many(), &EventBus::new());
+    let first = session.definitions(many(), Shape::Anthropic).json();
     let clock = Clock::start();
-    let again = session.definitions(&runtime, Shape::Anthropic).json();
-    assert_eq!(again.len(), bytes);
-    json!({
-        "ns_per_call": fresh["ns_per_call"], "cpu_ns_per_call": fresh["cpu_ns_per_call"],
-        "unchanged_ns": clock.per(1)["ns_per_call"], "bytes": bytes,
-    })
+    for _ in 0..count {
+        let again = session.definitions(many(), Shape::Anthropic).json();
+        assert!(Arc::ptr_eq(&first, &black_box(again)));
+    }
+    clock.per(count)
+}
+
+/// Nothing but writing the same definitions as JSON.
+fn bare_json(count: usize) -> Value {
+    let session = session(many(), &EventBus::new());
+    let json = session.definitions(many(), Shape::Anthropic).json();
+    let ready: Value = serde_json::from_str(&json).expect("JSON");
+    let clock = Clock::start();
+    for _ in 0..count {
+        assert_eq!(black_box(ready.to_string()).len(), json.len());
+    }
+    clock.per(count)
 }
 
 fn memory() -> Value {
@@ -342,7 +369,10 @@ async fn main() {
             "single" => bench.single(count).await,
             "batch" => bench.batch(count).await,
             "resolve" => resolve(count),
+            "bare_map" => bare_map(count),
             "definitions" => definitions(count),
+            "unchanged" => unchanged(count),
+            "bare_json" => bare_json(count),
             "memory" => memory(),
             other => json!({"error": format!("unknown command: `{other}`")}),
         };

@@ -37,6 +37,8 @@ pub struct View {
     scopes: Vec<Scope>,
     filters: Filters,
     bound: Box<[OnceLock<Arc<Bound>>]>,
+    /// Positions of the tools that can be seen; it does not change while the view lives
+    seen: OnceLock<Box<[usize]>>,
     definitions: DefinitionCache,
 }
 
@@ -57,6 +59,7 @@ impl View {
             scopes,
             filters,
             bound,
+            seen: OnceLock::new(),
             definitions,
         }
     }
@@ -128,14 +131,17 @@ impl View {
     }
 
     /// The tools this caller can see, by position: in scope, through the filters, not denied.
-    pub(crate) fn visible(&self) -> impl Iterator<Item = usize> {
-        (0..self.bound.len())
-            .filter(|&index| self.outside(index).is_none() && self.bound(index).visible())
+    pub(crate) fn visible(&self) -> &[usize] {
+        self.seen.get_or_init(|| {
+            let sees =
+                |index: &usize| self.outside(*index).is_none() && self.bound(*index).visible();
+            (0..self.bound.len()).filter(sees).collect()
+        })
     }
 
     /// The tools this caller can see.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.visible().map(|index| self.entry(index))
+        self.visible().iter().map(|&index| self.entry(index))
     }
 
     /// What a model is told: available tools, within toolset and filters, not denied. The same
@@ -143,6 +149,8 @@ impl View {
     pub fn to_definitions(&self, shape: Shape, cx: &ToolContext) -> Arc<Definitions> {
         let shown: Vec<usize> = self
             .visible()
+            .iter()
+            .copied()
             .filter(|&index| self.entry(index).unavailable(cx).is_none())
             .collect();
         self.definitions.get(shape, shown, &self.snapshot)

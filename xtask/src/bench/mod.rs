@@ -4,6 +4,7 @@
 mod measure;
 mod pipeline;
 mod side;
+mod start;
 mod table;
 
 use std::fs;
@@ -23,7 +24,7 @@ pub(crate) struct Bench {
 type Rows = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// One line a group.
-const ROWS: &[Rows] = &[("pipeline", pipeline::rows)];
+const ROWS: &[Rows] = &[("pipeline", pipeline::rows), ("start", start::rows)];
 
 const ROUNDS: usize = 11;
 

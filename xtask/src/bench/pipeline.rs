@@ -33,9 +33,37 @@ pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
             wall_ns,
         },
     };
+    let against = |name: &str, line: &str, floor: (&str, &str), bar: Bar| Row {
+        name: name.to_owned(),
+        sides: vec![Ask::side(&ours, line), Ask::named(&ours, floor.1, floor.0)],
+        peer: floor.0.to_owned(),
+        bar,
+    };
+    let within = |wall_ns: f64| Bar {
+        ratio: None,
+        wall_ns: Some(wall_ns),
+    };
     Ok(vec![
         row("call, one by one", "single", Some(10_000.0)),
         row("call, in batches of 100", "batch", None),
+        against(
+            "resolve a name among 10,000 tools",
+            "resolve 200000",
+            ("hash map", "bare_map 200000"),
+            within(1_000.0),
+        ),
+        against(
+            "definitions of 10,000 tools, new caller",
+            "definitions 1",
+            ("writing the text", "bare_json 1"),
+            within(50_000_000.0),
+        ),
+        against(
+            "definitions of 10,000 tools, unchanged",
+            "unchanged 1",
+            ("writing the text", "bare_json 1"),
+            within(5_000_000.0),
+        ),
     ])
 }
 

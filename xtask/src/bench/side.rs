@@ -88,12 +88,17 @@ pub(crate) struct Ask {
 
 impl Ask {
     pub(crate) fn side(program: &Rc<RefCell<Program>>, line: &str) -> Box<dyn Side> {
-        let known = program.borrow();
+        let name = program.borrow().name.clone();
+        Ask::named(program, line, &name)
+    }
+
+    /// A line whose answer is another side than the program itself, such as a floor it measures.
+    pub(crate) fn named(program: &Rc<RefCell<Program>>, line: &str, name: &str) -> Box<dyn Side> {
         Box::new(Ask {
             program: program.clone(),
             line: line.to_owned(),
-            name: known.name.clone(),
-            version: known.version.clone(),
+            name: name.to_owned(),
+            version: program.borrow().version.clone(),
         })
     }
 }

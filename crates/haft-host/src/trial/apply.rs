@@ -28,6 +28,9 @@ pub(super) const JOURNAL: &str = "journal.json";
 /// Its presence says that every step was taken.
 const DONE: &str = "done";
 
+/// Up to this many steps each file is waited for by itself.
+const FEW: usize = 64;
+
 /// One step, each with a way back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Step {
@@ -119,7 +122,7 @@ pub(super) fn apply(workspace: &Path, dir: &Path, changes: &[Change]) -> Result<
         work.undo(&steps).map_err(stuck)?;
         return Err(stopped.told());
     }
-    rustix::fs::syncfs(work.tree.root()).map_err(|error| told(error.into()))?;
+    work.make_durable(&steps).map_err(told)?;
     write_durably(dir, DONE, b"").map_err(told)?;
     // Only the old things are left to lose; they go with the next trial if not now.
     let _ = work.clear();
@@ -304,7 +307,33 @@ impl<'a> Work<'a> {
                     .map_err(Stopped::at(path))?;
             }
         }
-        rustix::fs::syncfs(&self.new).map_err(|e| Stopped::at(Path::new(""))(e.into()))
+        self.make_durable(steps).map_err(Stopped::at(Path::new("")))
+    }
+
+    /// Wait for the disk. One file at a time where they are few: the whole file system may hold
+    /// much that others have written.
+    fn make_durable(&mut self, steps: &[Step]) -> io::Result<()> {
+        if steps.len() > FEW {
+            return rustix::fs::syncfs(self.tree.root()).map_err(io::Error::from);
+        }
+        for name in super::tree::names(&self.new)? {
+            if let Ok(file) = open_file(&self.new, &name) {
+                rustix::fs::fsync(&file)?;
+            }
+        }
+        let mut folders: Vec<&Path> = steps
+            .iter()
+            .filter_map(|step| step.path().parent())
+            .collect();
+        folders.dedup();
+        for folder in folders {
+            // One that is not there, not yet or no more, has nothing to be written.
+            if let Ok((handle, _)) = self.tree.parent(&folder.join("any")) {
+                rustix::fs::fsync(handle)?;
+            }
+        }
+        rustix::fs::fsync(&self.old)?;
+        rustix::fs::fsync(&self.new).map_err(io::Error::from)
     }
 
     fn take(&mut self, step: &Step) -> Result<(), Stopped> {
@@ -378,7 +407,8 @@ impl<'a> Work<'a> {
                 }
             }
         }
-        rustix::fs::syncfs(self.tree.root())?;
+        self.tree.forget();
+        self.make_durable(steps)?;
         self.clear()
     }
 

@@ -19,7 +19,7 @@ pub(crate) const SECRET: &str = "the-secret-of-haft";
 pub(crate) const CANARY: &str = "something to lose\n";
 
 pub(crate) struct Fixture {
-    _dir: TempDir,
+    _dir: Option<TempDir>,
     pub(crate) root: PathBuf,
     pub(crate) work: PathBuf,
     pub(crate) outside: PathBuf,
@@ -52,14 +52,8 @@ impl Fixture {
         let place = std::env::var_os("HAFT_TEST_PLACE").map_or_else(open_place, PathBuf::from);
         let dir = tempfile::tempdir_in(place).unwrap();
         let root = dir.path().canonicalize().unwrap();
-        let fixture = Fixture {
-            work: root.join("work"),
-            outside: root.join("outside"),
-            state: root.join("state"),
-            home: root.join("home"),
-            root,
-            _dir: dir,
-        };
+        let mut fixture = Fixture::at(&root);
+        fixture._dir = Some(dir);
         for folder in [
             fixture.work.join("src"),
             fixture.work.join(".git/hooks"),
@@ -84,6 +78,18 @@ impl Fixture {
         }
         bring_tool(&fixture.work);
         fixture
+    }
+
+    /// One that another process has made.
+    pub(crate) fn at(root: &Path) -> Self {
+        Fixture {
+            work: root.join("work"),
+            outside: root.join("outside"),
+            state: root.join("state"),
+            home: root.join("home"),
+            root: root.to_owned(),
+            _dir: None,
+        }
     }
 
     /// With another folder as the workspace.
@@ -124,6 +130,20 @@ impl Fixture {
             cwd: self.work.clone(),
             timeout: Duration::from_secs(60),
         }
+    }
+
+    pub(crate) fn run_for(&self, time: Duration, line: &str) -> Finished {
+        let power = self.power(self.sandbox(Level::Sandboxed)).unwrap();
+        let request = ShellRequest {
+            timeout: time,
+            ..self.request(line)
+        };
+        let watch = Watch {
+            live: &mut |_| {},
+            cancel: &CancelToken::new(),
+            session: "s",
+        };
+        runtime().block_on(power.run(request, watch)).unwrap()
     }
 
     pub(crate) fn run_in(&self, sandbox: Sandbox, line: &str) -> Result<Finished, ToolError> {

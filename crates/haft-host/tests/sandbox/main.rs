@@ -1,11 +1,12 @@
 //! Sandboxed commands against real attacks, as root and as a normal user. The same program plays
 //! all the parts: with `launch …` it is the launcher, with `attack NAME` it is the attacker
-//! inside, with `suite` it is the test, else it starts the suite for each kind of user.
+//! inside, with `own` a haft that is to be killed, with `suite` the test, else it starts the suite for each kind of user.
 
 #![allow(clippy::unwrap_used)]
 
 mod calls;
 mod fixture;
+mod lifetimes;
 mod lines;
 mod trials;
 
@@ -21,6 +22,7 @@ fn main() {
     match arguments.first().and_then(|word| word.to_str()) {
         Some("launch") => haft_host::launcher_main(arguments.into_iter().skip(1)),
         Some("attack") => calls::attack(arguments[1].to_str().unwrap()),
+        Some("own") => lifetimes::own(),
         Some("suite") => suite(),
         // The flags that `cargo test` passes on choose among tests; here all run or none.
         _ if arguments.iter().any(|word| word == "--list") => {}
@@ -57,6 +59,8 @@ fn everyone() {
 fn suite() {
     let who = rustix::process::geteuid().as_raw();
     lines::ordinary_work_is_possible();
+    lifetimes::a_command_is_asked_to_end_before_it_is_made_to();
+    lifetimes::nothing_outlives_haft();
     let shell = lines::attacks_fail();
     let calls = calls::attacks_fail();
     calls::limits_hold();

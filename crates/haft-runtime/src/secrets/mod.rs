@@ -13,6 +13,7 @@ mod judge;
 mod marks;
 mod prefilter;
 mod rules;
+mod shape;
 #[cfg(test)]
 mod tests;
 mod web;

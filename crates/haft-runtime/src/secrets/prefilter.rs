@@ -9,6 +9,7 @@
 
 use super::judge::is_word;
 use super::rules::{Find, Rule};
+use super::shape::Class;
 
 const BITS: u32 = 18;
 const HEAD_BITS: u32 = 13;
@@ -16,15 +17,6 @@ const HEADS: usize = 1 << HEAD_BITS;
 const END: u16 = u16::MAX;
 /// Sets bit 5 of each byte, so that the two cases of a letter become one.
 const FOLD: u32 = 0x2020_2020;
-
-/// One byte of a needle that is known by its shape only.
-#[derive(Clone, Copy)]
-pub(super) enum Class {
-    Is(u8),
-    Digit,
-    Hex,
-    Alnum,
-}
 
 /// A needle found in the text: bytes `start..end` hold it.
 #[derive(Clone, Copy)]
@@ -154,30 +146,6 @@ impl Prefilter {
             }
         }
     }
-}
-
-impl Class {
-    fn members(self) -> &'static [u8] {
-        const DIGITS: &[u8] = b"0123456789";
-        const ALNUM: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-        const EVERY: &[u8; 128] = &ascii();
-        match self {
-            Class::Is(byte) => std::slice::from_ref(&EVERY[usize::from(byte & 0x7f)]),
-            Class::Digit => DIGITS,
-            Class::Hex => &ALNUM[..16],
-            Class::Alnum => ALNUM,
-        }
-    }
-}
-
-const fn ascii() -> [u8; 128] {
-    let mut bytes = [0; 128];
-    let mut byte = 0;
-    while byte < 128 {
-        bytes[byte] = byte as u8;
-        byte += 1;
-    }
-    bytes
 }
 
 #[inline]

@@ -9,7 +9,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use regex::bytes::Regex;
 
-use super::prefilter::Class::{self, Alnum, Digit, Hex, Is};
+use super::shape::Class::{self, Alnum, Digit, Hex, Is};
 use super::{Scan, blocks, compile, generic, marks, web};
 
 type Range = std::ops::Range<usize>;

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use haft_core::{Effects, Prepared, ToolContext, ToolError};
-use haft_policy::{Bound, Judgement, Policy, Verdict};
+use haft_core::{Effects, EventKind, Prepared, ToolContext, ToolError};
+use haft_policy::{Bound, HookAction, Judgement, Policy, Verdict};
 
 use crate::flight::Flight;
 
@@ -23,6 +23,10 @@ pub(crate) fn effects(
 ) -> Result<Judged, ToolError> {
     let effects = Arc::new(prepared.effects(&flight.cx)?);
     let judgement = judgement(flight, flight.view.bound(tool), &effects);
+    if judgement.decision.action == HookAction::Log {
+        let reason = judgement.decision.reason.clone();
+        flight.cx.emit(EventKind::Noted { reason });
+    }
     let ask = match judgement.verdict {
         Verdict::Allow => None,
         Verdict::Ask => Some(judgement.into_owned()),

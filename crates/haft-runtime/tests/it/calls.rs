@@ -240,3 +240,19 @@ async fn a_long_error_is_bounded() {
     let error = outcome.error.unwrap();
     assert!(error.message.chars().count() < 5_000 && error.hint.unwrap().chars().count() < 5_000);
 }
+
+#[tokio::test]
+async fn a_hook_that_logs_tells_listeners() {
+    let bus = Arc::new(EventBus::new());
+    let mut listener = bus.listen();
+    let house = House::builder()
+        .events(bus.clone())
+        .policy(|policy| policy.tools.hooks.log = vec!["test.echo".into()])
+        .build();
+    let call = Call::new("say", json!({"text": "hi"}));
+    assert!(house.runtime.call(&house.session("s"), call).await.ok);
+    let noted = std::iter::from_fn(|| listener.try_recv().ok())
+        .filter(|event| matches!(&event.kind, EventKind::Noted { reason } if reason.contains("hooks.log")))
+        .count();
+    assert_eq!(noted, 1);
+}

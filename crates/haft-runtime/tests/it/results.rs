@@ -93,7 +93,17 @@ async fn a_reducer_shortens_and_the_whole_stays_behind_the_handle() {
         "{:?}",
         outcome.meta
     );
-    assert!(outcome.text().lines().count() == 1 && outcome.meta.total_chars > 9_000);
+    assert_eq!(
+        outcome.text().lines().count(),
+        2,
+        "the line, and where the rest is"
+    );
+    assert!(
+        outcome
+            .text()
+            .contains(outcome.meta.handle.as_deref().unwrap())
+    );
+    assert!(outcome.meta.total_chars > 9_000);
     registered.undo();
     let outcome = house.runtime.call(&session, big()).await;
     assert!(!outcome.meta.reduced);

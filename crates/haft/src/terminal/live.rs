@@ -10,7 +10,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 
-use super::print;
+use super::{fail, print};
 
 /// How many calls speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,11 @@ pub(crate) async fn show(
                 kind: EventKind::Progress { text },
                 ..
             }) => screen.show((call_id, tool), &text),
+            Ok(Event {
+                tool,
+                kind: EventKind::Noted { reason },
+                ..
+            }) => fail::notice(&format!("`{tool}` is called: {reason}")),
             Ok(_) => {}
             Err(RecvError::Lagged(_)) => screen.lost = true,
             Err(RecvError::Closed) => break,
