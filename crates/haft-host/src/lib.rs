@@ -21,7 +21,7 @@ pub use files::{
 pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
 pub use process::{
     Finished, LONGEST_TIMEOUT, OUTPUT_CHARS, ProcessConfig, RunProcesses, ShellRequest, TAIL_CHARS,
-    Watch, guardian_main, settle, signal_name,
+    Watch, guardian_main, session_main, settle, signal_name,
 };
 pub use results::{Attachments, FileResults, KeptResults, ResultWriter};
 pub use sandbox::{
@@ -29,8 +29,8 @@ pub use sandbox::{
     probe,
 };
 pub use search::{
-    Case, FileMatches, FilesFound, FindFiles, GlobPlan, Kept, Match, Notes, SearchText, Telling,
-    TextFound, TextQuery,
+    Case, FileMatches, FilesFound, FindFiles, GlobPlan, Kept, Match, Notes, Outlet, SearchText,
+    Telling, TextFound, TextQuery,
 };
 pub use system::{ReadSystem, SystemInfo};
 pub use trial::{Change, Kind, State, Trial, Verb};

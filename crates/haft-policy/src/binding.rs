@@ -1,7 +1,7 @@
 //! One layer's rules and constraints brought to one tool and one caller: what closes, and which
 //! paths are open. What allow rules open is in `coverage`, the verdict in `bound`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_core::{Access, Mode, Resource};
@@ -10,6 +10,7 @@ use crate::call::{CallFacts, Line};
 use crate::config::Autonomy;
 use crate::constraint::ModuleRules;
 use crate::judgement::{HookAction, RuleHit, Verdict};
+use crate::profile::DEFAULTS;
 use crate::rule::Rule;
 use crate::shell::Command;
 
@@ -43,6 +44,8 @@ pub(crate) struct LayerBound {
     pub(crate) reads_only: bool,
     pub(crate) dangerous: bool,
     pub(crate) workspace: Arc<Path>,
+    /// haft's own places
+    pub(crate) own: Arc<[PathBuf]>,
 }
 
 impl LayerBound {
@@ -77,6 +80,24 @@ impl LayerBound {
             })
             .map(|(rule, _)| rule.hit())
             .collect()
+    }
+
+    /// Whether a line would change haft's own files. File tools cannot reach them at all.
+    pub(crate) fn own_places(&self, call: &CallFacts<'_>) -> Option<RuleHit> {
+        let written = |access: &&Access| access.mode == Mode::Write;
+        let meets = |resource: &Resource| match resource {
+            Resource::Tree(tree) => self
+                .own
+                .iter()
+                .any(|own| tree.starts_with(own) || own.starts_with(tree)),
+            other => other
+                .path()
+                .is_some_and(|path| self.own.iter().any(|own| path.starts_with(own))),
+        };
+        let mut lines = call.opened.iter().chain(&call.changed).filter(written);
+        lines
+            .any(|access| meets(&access.resource))
+            .then(|| RuleHit::new("haft's own files", DEFAULTS, Verdict::Deny))
     }
 
     /// Constraints on paths and commands that this call breaks.

@@ -142,6 +142,7 @@ impl LayerBound {
         if denies.is_empty() {
             denies = self.closed(call, Verdict::Deny);
             denies.extend(self.constrained(call));
+            denies.extend(self.own_places(call));
             if let Some(limit) = call.over() {
                 denies.push(RuleHit::new(limit, DEFAULTS, Verdict::Deny));
             }

@@ -75,6 +75,19 @@ impl ModuleRules {
         })
     }
 
+    /// The constraints it sets.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'static str> {
+        [
+            (self.allowed_actions.is_some(), "allowed_actions"),
+            (!self.blocked_actions.is_empty(), "blocked_actions"),
+            (self.allowed_paths.is_some(), "allowed_paths"),
+            (self.allowed_commands.is_some(), "allowed_commands"),
+            (!self.blocked_commands.is_empty(), "blocked_commands"),
+        ]
+        .into_iter()
+        .filter_map(|(set, key)| set.then_some(key))
+    }
+
     pub(crate) fn rule(&self, name: &str) -> String {
         format!("tools.modules.{}.constraints.{name}", self.key)
     }

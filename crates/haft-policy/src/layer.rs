@@ -206,6 +206,7 @@ impl CompiledLayer {
             reads_only: tool.repeat == Repeat::Read,
             dangerous: tool.risk == Risk::High || (outside && tool.repeat != Repeat::Read),
             workspace: places.workspace.as_path().into(),
+            own: places.own.clone(),
         }
     }
 
@@ -343,6 +344,15 @@ impl CompiledLayer {
         }
         for (action, patterns) in &self.hooks {
             list("hooks", &self.from, action.as_str(), patterns);
+        }
+        if who.identity == Identity::Agent {
+            for module in &self.modules {
+                lines.extend(module.keys().map(|key| RuleHit {
+                    rule: module.rule(key),
+                    from: self.from.clone(),
+                    effect: "constraint".to_owned(),
+                }));
+            }
         }
         lines.extend(self.rules.iter().map(|rule| rule.hit()));
         let (level, from) = self.level_for(who);

@@ -3,6 +3,7 @@
 //! could meet something below a folder, or covers all of it, which no glob crate answers.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use haft_core::Resource;
 
@@ -13,6 +14,8 @@ pub struct Places {
     pub workspace: PathBuf,
     /// What `~/` stands for
     pub home: Option<PathBuf>,
+    /// haft's own files and folders, which no command line may open for writing
+    pub own: Arc<[PathBuf]>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -380,6 +383,7 @@ mod tests {
         let places = Places {
             workspace: "/w/[x]".into(),
             home: Some("/home/me".into()),
+            own: Arc::default(),
         };
         PathPattern::parse(text, &places).unwrap()
     }

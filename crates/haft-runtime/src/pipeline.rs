@@ -1,11 +1,11 @@
 //! The way of a call: one function, one line a stage, one file a stage; no stage knows the next.
 
 use std::any::Any;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use haft_core::{Call, Outcome, ToolError, ToolResult};
+use haft_core::{Call, Outcome, Output, ToolError, ToolResult};
 use haft_policy::Judgement;
 use serde::Serialize;
 
@@ -37,9 +37,12 @@ pub(crate) async fn walk(
     let mut flight = begin::call(runtime, session, call, ticket, budget);
     let result = AssertUnwindSafe(answer(&mut flight)).catch_unwind().await;
     let result = result.unwrap_or_else(|panic| Err(panicked(panic)));
-    let output = inspect::result(&mut flight, result);
-    let output = reduce::output(&mut flight, output);
-    let output = trim::output(&mut flight, output);
+    let output = catch_unwind(AssertUnwindSafe(|| {
+        let output = inspect::result(&mut flight, result);
+        let output = reduce::output(&mut flight, output);
+        trim::output(&mut flight, output)
+    }));
+    let output = output.unwrap_or_else(|panic| Output::default().but_failed(panicked(panic)));
     end::call(flight, output)
 }
 

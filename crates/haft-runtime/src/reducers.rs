@@ -1,12 +1,12 @@
 //! The reducers by the exact name of the tool they serve.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
+use foldhash::HashMap;
 use haft_core::{Output, ReduceContext, Reducer};
 use thiserror::Error;
 

@@ -76,8 +76,7 @@ impl Runtime {
     pub fn install(&self, packs: &[Pack]) -> Result<(), RegisterError> {
         self.registry.register_packs(packs)?;
         for reducer in packs.iter().flat_map(|pack| &pack.reducers) {
-            // A pack lists a tool's reducer once; a second one is left out, the first stays.
-            let _ = self.reducers.register(reducer.clone());
+            let _kept = self.reducers.register(reducer.clone())?;
         }
         Ok(())
     }

@@ -134,6 +134,7 @@ fn compile(config: PolicyConfig, workspace: &Path) -> Policy {
     let places = Places {
         workspace: workspace.to_owned(),
         home: None,
+        ..Places::default()
     };
     Policy::compile(vec![layer], places).expect("a good policy")
 }

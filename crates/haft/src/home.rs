@@ -113,7 +113,7 @@ impl Home {
             return Ok(None);
         }
         let path = self.path.join(name);
-        let Some((file, found)) = open_regular(&path, OFlags::empty())? else {
+        let Some((file, found)) = open_regular(&path, OFlags::NOFOLLOW)? else {
             return Ok(None);
         };
         only_ours(&path, &found)?;

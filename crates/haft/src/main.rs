@@ -38,6 +38,15 @@ fn main() -> ExitCode {
         haft_host::guardian_main();
         return ExitCode::SUCCESS;
     }
+    // Started by ourselves to run a command away from our terminal.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == wiring::SESSION)
+    {
+        let error = haft_host::session_main(std::env::args_os().skip(2));
+        fail::error(&format!("cannot start the command: {error}"), None);
+        return ExitCode::from(127);
+    }
     // Started by ourselves to shut a command in; it must have no thread but this one.
     if std::env::args_os()
         .nth(1)

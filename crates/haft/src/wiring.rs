@@ -1,30 +1,35 @@
 //! The one place where everything is wired: config read, powers made, policy compiled, tools
 //! registered, a caller seated.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap_complete::CompletionCandidate;
-use haft_core::{Caller, CancelToken, Identity, Module, Person, Powers, ResultStore};
-use haft_host::{
-    Attachments, ChangeFiles, EditFiles, EnvPolicy, FileResults, FilesConfig, FindFiles,
-    KeptResults, ListFiles, ProcessConfig, ReadFiles, ReadGit, ReadSystem, RealPaths, RunProcesses,
-    SearchText, Workspace, WriteFiles,
+use haft_core::{
+    Caller, CancelToken, Identity, Module, Person, Powers, ResultStore, canonical_module,
 };
-use haft_policy::{Layer, Places, Policy, Who};
+use haft_host::{
+    Attachments, ChangeFiles, EditFiles, EnvPolicy, FileResults, FilesConfig, FindFiles, Isolation,
+    KeptResults, Limits, ListFiles, Outlet, ProcessConfig, ReadFiles, ReadGit, ReadSystem,
+    RealPaths, RunProcesses, Sandbox, SearchText, Workspace, WriteFiles,
+};
+use haft_policy::{Layer, Places, Policy, PolicyError, Who};
 use haft_runtime::{EventBus, Filters, RememberRule, Runtime, RuntimeConfig, Session};
+use serde_json::Value;
 
 use crate::cli::Seat;
-use crate::config::{self, Loaded};
+use crate::config::{self, Config, Loaded};
 use crate::home::{self, Home};
 use crate::remembered;
-use crate::terminal::fail::Hinted;
+use crate::terminal::fail::{Failed, Hinted, Usage};
 
 /// First argument of the process that outlives us to end what we started.
 pub(crate) const GUARDIAN: &str = "__guardian";
+/// First argument of a command on its way out of our session.
+pub(crate) const SESSION: &str = "__session";
 
 /// First argument of the process that shuts a command into its sandbox.
 pub(crate) const LAUNCHER: &str = "__launch";
@@ -45,6 +50,8 @@ pub(crate) struct House {
 pub(crate) struct Wants {
     pub(crate) person: Option<Arc<dyn Person>>,
     pub(crate) budget: Option<usize>,
+    /// Where a search may print while it goes on
+    pub(crate) outlet: Option<Outlet>,
 }
 
 impl House {
@@ -60,15 +67,20 @@ impl House {
             profile: seat.profile.clone(),
             autonomy: seat.autonomy,
         };
-        let policy = compile(&loaded.layers, &loaded.workspace)?;
-        policy.check_who(&who).map_err(Hinted::from)?;
+        let policy = compile(&loaded.layers, &loaded.workspace, &home)?;
+        policy
+            .check_who(&who)
+            .map_err(|error| Usage(told(&error)))?;
         let runtime = Runtime::new(limits(&loaded, wants.budget), policy)
             .remembering(remember(&home, &loaded));
         runtime.install(&packs)?;
+        check_actions(&runtime, &loaded.layers)?;
         let events = EventBus::new();
         let cancel = CancelToken::new();
         let caller = Caller {
-            session: home::session_id(seat.session.as_deref(), &loaded.workspace)?.into(),
+            session: home::session_id(seat.session.as_deref(), &loaded.workspace)
+                .map_err(|error| Usage(error.to_string()))?
+                .into(),
             agent: seat.agent.as_deref().map(Into::into),
             provider: seat.provider.as_deref().map(Into::into),
             identity: Identity::Agent,
@@ -81,7 +93,7 @@ impl House {
             results: None,
             cancel: cancel.clone(),
         };
-        let caller = empowered(caller, &home, &loaded)?;
+        let caller = empowered(caller, &home, &loaded, wants.outlet)?;
         let session = runtime.session(caller, who.clone(), Filters::default());
         Ok(House {
             home,
@@ -95,11 +107,57 @@ impl House {
     }
 }
 
+/// A constraint on an action that does not exist would bind nothing: the name must be known.
+fn check_actions(runtime: &Runtime, layers: &[Layer]) -> Result<(), Failed> {
+    let snapshot = runtime.registry().snapshot();
+    for (layer, (key, module)) in layers
+        .iter()
+        .flat_map(|layer| layer.config.tools.modules.iter().map(move |m| (layer, m)))
+    {
+        let name = canonical_module(key);
+        let actions: Vec<&str> = snapshot
+            .entries()
+            .iter()
+            .map(|entry| entry.spec())
+            .filter(|spec| spec.module == name)
+            .map(|spec| spec.action())
+            .collect();
+        for list in ["allowed_actions", "blocked_actions"] {
+            let given = module.constraints.0.get(list).and_then(Value::as_array);
+            let wrong = given
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .find(|action| snapshot.resolve(&format!("{name}.{action}")).is_none());
+            if let Some(action) = wrong {
+                return Err(Failed {
+                    message: format!(
+                        "unknown action in `tools.modules.{key}.constraints.{list}` ({}): `{action}`",
+                        layer.from
+                    ),
+                    hint: Some(format!("`{name}` has {}", actions.join(", "))),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The workspace a command means.
 pub(crate) fn workspace_of(given: Option<&Path>) -> Result<PathBuf> {
     match given {
+        Some(path) if !path.is_dir() => {
+            Err(Usage(format!("not a folder: `{}`", path.display())).into())
+        }
         Some(path) => Ok(path.to_owned()),
         None => std::env::current_dir().context("the current folder is gone"),
+    }
+}
+
+fn told(error: &PolicyError) -> String {
+    match &error.hint {
+        Some(hint) => format!("{}, {hint}", error.message),
+        None => error.message.clone(),
     }
 }
 
@@ -113,11 +171,16 @@ fn limits(loaded: &Loaded, budget: Option<usize>) -> RuntimeConfig {
     }
 }
 
-fn compile(layers: &[Layer], workspace: &Path) -> Result<Policy, Hinted> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
+fn compile(layers: &[Layer], workspace: &Path, home: &Home) -> Result<Policy, Hinted> {
+    let state = home.path();
+    let real = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+    let own = [state.to_owned(), real]
+        .into_iter()
+        .chain(config::paths(home, workspace));
     let places = Places {
         workspace: workspace.to_owned(),
-        home,
+        home: std::env::var_os("HOME").map(PathBuf::from),
+        own: own.collect(),
     };
     Policy::compile(layers.to_vec(), places).map_err(Hinted::from)
 }
@@ -135,12 +198,17 @@ fn remember(home: &Home, loaded: &Loaded) -> RememberRule {
         for layer in &mut layers {
             layer.config.remembered = rules.clone();
         }
-        compile(&layers, &workspace).map_err(|error| error.to_string())
+        compile(&layers, &workspace, &home).map_err(|error| error.to_string())
     })
 }
 
 /// Every power this host has, for this workspace.
-fn empowered(mut caller: Caller, home: &Home, loaded: &Loaded) -> Result<Caller> {
+fn empowered(
+    mut caller: Caller,
+    home: &Home,
+    loaded: &Loaded,
+    outlet: Option<Outlet>,
+) -> Result<Caller> {
     let config = &loaded.effective;
     let workspace = Arc::new(Workspace::open(FilesConfig {
         workspace: loaded.workspace.clone(),
@@ -155,15 +223,18 @@ fn empowered(mut caller: Caller, home: &Home, loaded: &Loaded) -> Result<Caller>
             env: EnvPolicy {
                 extra: config.isolation.env_vars.clone(),
             },
-            guardian: std::env::current_exe()
-                .ok()
-                .map(|exe| vec![exe.into(), GUARDIAN.into()]),
+            guardian: ourselves(GUARDIAN),
+            sandbox: sandbox(home, config),
+            session: ourselves(SESSION),
             ..ProcessConfig::default()
         },
         workspace.clone(),
         Some(results.clone()),
     );
-    let search = SearchText::new(workspace.clone(), Some(results.clone()));
+    let mut search = SearchText::new(workspace.clone(), Some(results.clone()));
+    if let Some(outlet) = outlet {
+        search = search.pouring(outlet);
+    }
     let store: Arc<dyn ResultStore> = results;
     let mut powers = Powers::none();
     powers.insert(ReadSystem::new(
@@ -184,6 +255,25 @@ fn empowered(mut caller: Caller, home: &Home, loaded: &Loaded) -> Result<Caller>
     caller.powers = Arc::new(powers);
     caller.results = Some(store);
     Ok(caller)
+}
+
+/// How commands are shut in, and where they are tried out. Without the path of our own program
+/// there is no way in, and what needs it says so.
+fn sandbox(home: &Home, config: &Config) -> Option<Sandbox> {
+    Some(Sandbox {
+        launcher: ourselves(LAUNCHER)?,
+        isolation: Isolation::at(config.isolation.level().into()),
+        state: home.path().to_owned(),
+        home: std::env::var_os("HOME").map(PathBuf::from),
+        roots: config.files.roots.iter().map(PathBuf::from).collect(),
+        limits: Limits::default(),
+    })
+}
+
+/// Our own program in one of its hidden modes.
+pub(crate) fn ourselves(mode: &str) -> Option<Vec<OsString>> {
+    let exe = std::env::current_exe().ok()?;
+    Some(vec![exe.into(), mode.into()])
 }
 
 /// The tool names that complete what is typed.

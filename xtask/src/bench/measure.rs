@@ -20,6 +20,8 @@ pub(crate) struct Sample {
 pub(crate) struct Bar {
     /// At most this many times the named peer
     pub(crate) ratio: Option<f64>,
+    /// The same for CPU time
+    pub(crate) cpu_ratio: Option<f64>,
     /// Never above this
     pub(crate) wall_ns: Option<f64>,
 }
@@ -121,6 +123,15 @@ impl RowResult {
             .map_or(f64::NAN, |peer| side.wall.median / peer.wall.median)
     }
 
+    /// The same for CPU time.
+    pub(crate) fn cpu_ratio(&self, side: &SideResult) -> f64 {
+        let peer = self.sides.iter().find(|other| other.name == self.peer);
+        match (side.cpu, peer.and_then(|peer| peer.cpu)) {
+            (Some(ours), Some(theirs)) => ours.median / theirs.median,
+            _ => f64::NAN,
+        }
+    }
+
     /// The bars that our side did not hold, in words.
     pub(crate) fn missed(&self) -> Vec<String> {
         let Some(ours) = self.sides.first() else {
@@ -133,6 +144,15 @@ impl RowResult {
             && !matches!(ratio.partial_cmp(&bar), Some(o) if o.is_le())
         {
             missed.push(format!("{ratio:.2} x {}, above {bar:.2}", self.peer));
+        }
+        let ratio = self.cpu_ratio(ours);
+        if let Some(bar) = self.bar.cpu_ratio
+            && !matches!(ratio.partial_cmp(&bar), Some(o) if o.is_le())
+        {
+            missed.push(format!(
+                "{ratio:.2} x {} in CPU time, above {bar:.2}",
+                self.peer
+            ));
         }
         let wall = ours.wall.median;
         if let Some(bar) = self.bar.wall_ns
@@ -235,7 +255,11 @@ pub(crate) mod tests {
     #[test]
     fn bars_can_be_missed() {
         let check = |ratio, wall_ns, expected: &[&str]| {
-            let bar = Bar { ratio, wall_ns };
+            let bar = Bar {
+                ratio,
+                wall_ns,
+                ..Bar::default()
+            };
             let (result, _) = measured(&[0.0, 30.0, 50.0], &[0.0, 20.0, 20.0], bar);
             assert_eq!(result.missed(), expected);
         };
@@ -243,10 +267,12 @@ pub(crate) mod tests {
         check(Some(1.0), None, &["2.00 x B, above 1.00"]);
         check(None, Some(39.0), &["40 ns, above 39 ns"]);
         let bar = Bar {
-            ratio: None,
             wall_ns: Some(1.0),
+            // The other side has no CPU time.
+            cpu_ratio: Some(1.0),
+            ..Bar::default()
         };
         let (result, _) = measured(&[0.0, f64::NAN], &[0.0, 1.0], bar);
-        assert_eq!(result.missed().len(), 1);
+        assert_eq!(result.missed().len(), 2);
     }
 }

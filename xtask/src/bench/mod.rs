@@ -3,9 +3,11 @@
 
 mod measure;
 mod pipeline;
+mod search;
 mod side;
 mod start;
 mod table;
+mod tree;
 
 use std::fs;
 
@@ -24,7 +26,11 @@ pub(crate) struct Bench {
 type Rows = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// One line a group.
-const ROWS: &[Rows] = &[("pipeline", pipeline::rows), ("start", start::rows)];
+const ROWS: &[Rows] = &[
+    ("pipeline", pipeline::rows),
+    ("start", start::rows),
+    ("search", search::rows),
+];
 
 const ROUNDS: usize = 11;
 

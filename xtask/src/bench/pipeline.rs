@@ -31,6 +31,7 @@ pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
         bar: Bar {
             ratio: Some(1.0),
             wall_ns,
+            ..Bar::default()
         },
     };
     let against = |name: &str, line: &str, floor: (&str, &str), bar: Bar| Row {
@@ -42,6 +43,7 @@ pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     let within = |wall_ns: f64| Bar {
         ratio: None,
         wall_ns: Some(wall_ns),
+        ..Bar::default()
     };
     Ok(vec![
         row("call, one by one", "single", Some(10_000.0)),

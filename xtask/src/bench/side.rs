@@ -51,15 +51,7 @@ impl Program {
     }
 
     fn ask(&mut self, line: &str) -> Result<Sample> {
-        let input = self.input.as_mut().context("its input is closed")?;
-        writeln!(input, "{line}").with_context(|| format!("`{}` does not listen", self.name))?;
-        input.flush()?;
-        let mut answer = String::new();
-        if self.output.read_line(&mut answer)? == 0 {
-            bail!("`{}` ended instead of answering `{line}`", self.name);
-        }
-        let answer: Value = serde_json::from_str(&answer)
-            .with_context(|| format!("`{}` did not answer with JSON: {answer}", self.name))?;
+        let answer = self.answer(line)?;
         let wall_ns = answer["ns_per_call"]
             .as_f64()
             .with_context(|| format!("`{}` gave no `ns_per_call`: {answer}", self.name))?;
@@ -67,6 +59,26 @@ impl Program {
             wall_ns,
             cpu_ns: answer["cpu_ns_per_call"].as_f64(),
         })
+    }
+
+    /// Peak of its resident memory in KB, where it can tell.
+    pub(crate) fn peak(&mut self) -> Result<u64> {
+        let answer = self.answer("memory")?;
+        answer["peak_kb"]
+            .as_u64()
+            .with_context(|| format!("`{}` gave no `peak_kb`: {answer}", self.name))
+    }
+
+    fn answer(&mut self, line: &str) -> Result<Value> {
+        let input = self.input.as_mut().context("its input is closed")?;
+        writeln!(input, "{line}").with_context(|| format!("`{}` does not listen", self.name))?;
+        input.flush()?;
+        let mut answer = String::new();
+        if self.output.read_line(&mut answer)? == 0 {
+            bail!("`{}` ended instead of answering `{line}`", self.name);
+        }
+        serde_json::from_str(&answer)
+            .with_context(|| format!("`{}` did not answer with JSON: {answer}", self.name))
     }
 }
 

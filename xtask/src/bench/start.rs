@@ -36,6 +36,7 @@ pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
         bar: Bar {
             ratio: None,
             wall_ns: Some(30_000_000.0),
+            ..Bar::default()
         },
     }])
 }

@@ -16,6 +16,7 @@ pub(crate) fn text(results: &[RowResult]) -> String {
         "cpu min".to_owned(),
         "cpu median".to_owned(),
         "ratio".to_owned(),
+        "cpu ratio".to_owned(),
     ]];
     for result in results {
         for side in &result.sides {
@@ -31,6 +32,10 @@ pub(crate) fn text(results: &[RowResult]) -> String {
                 cpu(|spread| spread.min),
                 cpu(|spread| spread.median),
                 format!("{:.2} x {}", result.ratio(side), result.peer),
+                match result.cpu_ratio(side) {
+                    ratio if ratio.is_nan() => "-".to_owned(),
+                    ratio => format!("{ratio:.2}"),
+                },
             ]);
         }
     }
@@ -104,6 +109,7 @@ pub(crate) fn json(results: &[RowResult], rounds: usize) -> Value {
                         "wall_ns": spread(side.wall),
                         "cpu_ns": side.cpu.map(spread),
                         "ratio": result.ratio(side),
+                        "cpu_ratio": result.cpu_ratio(side),
                     })
                 })
                 .collect();
@@ -111,7 +117,11 @@ pub(crate) fn json(results: &[RowResult], rounds: usize) -> Value {
                 "name": result.name,
                 "peer": result.peer,
                 "sides": sides,
-                "bar": {"ratio": result.bar.ratio, "wall_ns": result.bar.wall_ns},
+                "bar": {
+                    "ratio": result.bar.ratio,
+                    "cpu_ratio": result.bar.cpu_ratio,
+                    "wall_ns": result.bar.wall_ns,
+                },
                 "missed": result.missed(),
             })
         })
@@ -130,13 +140,14 @@ mod tests {
         let bar = Bar {
             ratio: Some(1.0),
             wall_ns: None,
+            ..Bar::default()
         };
         let (result, _) = measured(&[0.0, 3000.0], &[0.0, 2000.0], bar);
         let results = [result];
         let expected = "\
-row  side      min   median  cpu min  cpu median     ratio
-row  A     3.00 us  3.00 us     5 ns        5 ns  1.50 x B
-row  B     2.00 us  2.00 us        -           -  1.00 x B
+row  side      min   median  cpu min  cpu median     ratio  cpu ratio
+row  A     3.00 us  3.00 us     5 ns        5 ns  1.50 x B          -
+row  B     2.00 us  2.00 us        -           -  1.00 x B          -
 
 A: 1
 B: 1

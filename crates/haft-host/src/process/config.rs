@@ -26,6 +26,9 @@ pub struct ProcessConfig {
     pub guardian: Option<Vec<OsString>>,
     /// What commands are kept to; none for the rights of this process
     pub sandbox: Option<Sandbox>,
+    /// Program and arguments that end in [`super::session_main`]; used where haft has a terminal,
+    /// which its commands must not reach
+    pub session: Option<Vec<OsString>>,
 }
 
 impl Default for ProcessConfig {
@@ -37,6 +40,7 @@ impl Default for ProcessConfig {
             shell: None,
             guardian: None,
             sandbox: None,
+            session: None,
         }
     }
 }

@@ -29,6 +29,7 @@ use haft_core::{Capability, Power, ToolError};
 
 pub use config::{LONGEST_TIMEOUT, ProcessConfig};
 pub use guardian::guardian_main;
+pub use prepare::session_main;
 pub use record::{OUTPUT_CHARS, TAIL_CHARS};
 pub use run::{Finished, ShellRequest, Watch};
 pub use signals::signal_name;
@@ -156,8 +157,8 @@ impl RunProcesses {
             request.line.as_ref(),
         ];
         let prepared = prepare::prepare(config, self.inner.workspace.path(), &request.cwd, &argv)?;
-        let (command, entered) = (prepared.command, prepared.entered);
-        let beginning = started::start(command, &request.cwd, self.inner.guardian.clone())
+        let (command, entered, group) = (prepared.command, prepared.entered, prepared.group);
+        let beginning = started::start(command, &request.cwd, group, self.inner.guardian.clone())
             .map_err(|error| start_error(error, &request, &self.inner.shell))?;
         let timeout = config.clamp_timeout(request.timeout);
         let keep = self.keep(watch.session);

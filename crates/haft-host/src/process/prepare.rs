@@ -1,6 +1,7 @@
 //! A command with its environment, before it starts: plain, or inside a sandbox.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,9 +12,10 @@ use crate::sandbox::{Input, Report};
 use crate::{Level, filter_env};
 
 /// A command ready to start.
-pub(super) struct Prepared {
+pub(super) struct Ready {
     pub(super) command: Command,
     pub(super) entered: Entered,
+    pub(super) group: Group,
 }
 
 /// What is known about the sandbox of a command, to be confirmed once it has ended.
@@ -28,7 +30,7 @@ pub(super) fn prepare(
     workspace: &Path,
     cwd: &Path,
     argv: &[&OsStr],
-) -> Result<Prepared, ToolError> {
+) -> Result<Ready, ToolError> {
     let environment = filter_env(std::env::vars_os(), &config.env);
     let sandbox = config.sandbox.as_ref();
     let level = sandbox.map_or(Level::Shared, |sandbox| sandbox.level());
@@ -36,10 +38,21 @@ pub(super) fn prepare(
         let [program, arguments @ ..] = argv else {
             return Err(ToolError::input_invalid("no program to run"));
         };
-        let mut command = Command::new(program);
+        let (mut command, group) = match &config.session {
+            Some(session) if has_terminal() => {
+                let mut command = Command::new(&session[0]);
+                command.args(&session[1..]).arg(program);
+                (command, Group::Own)
+            }
+            _ => (Command::new(program), Group::Given),
+        };
         command.args(arguments).env_clear().envs(environment);
         let entered = Entered::new(level, None);
-        return Ok(Prepared { command, entered });
+        return Ok(Ready {
+            command,
+            entered,
+            group,
+        });
     };
     let enclosed = sandbox.command(workspace, cwd, argv, Input::Plain)?;
     let mut command = enclosed.command;
@@ -47,7 +60,37 @@ pub(super) fn prepare(
         .env_clear()
         .envs(sandbox.environment(environment, &config.env));
     let entered = Entered::new(level, Some(enclosed.report));
-    Ok(Prepared { command, entered })
+    Ok(Ready {
+        command,
+        entered,
+        group: Group::Given,
+    })
+}
+
+/// Who makes the command a group of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    /// We do, at its start
+    Given,
+    /// It does, with a session of its own
+    Own,
+}
+
+/// Whether haft has a terminal. A command in the same session could read what a person types
+/// there, or type itself.
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}
+
+/// Leave the session and its terminal behind, then become the command.
+pub fn session_main(mut arguments: impl Iterator<Item = OsString>) -> std::io::Error {
+    if let Err(error) = rustix::process::setsid() {
+        return error.into();
+    }
+    match arguments.next() {
+        Some(program) => Command::new(program).args(arguments).exec(),
+        None => std::io::ErrorKind::InvalidInput.into(),
+    }
 }
 
 impl Entered {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use haft_core::ToolError;
 
-use super::prepare::Entered;
+use super::prepare::{Entered, Group};
 use super::{Finished, RunProcesses, ShellRequest, Watch, run, start_error, started};
 use crate::blocking::blocking;
 use crate::sandbox::{Input, Isolation, Level, Sandbox};
@@ -39,8 +39,13 @@ impl RunProcesses {
             .env_clear()
             .envs(sandbox.environment(environment, &config.env));
         let entered = Entered::new(sandbox.level(), Some(report));
-        let beginning = started::start(command, &request.cwd, self.inner.guardian.clone())
-            .map_err(|error| start_error(error, &request, &self.inner.shell))?;
+        let beginning = started::start(
+            command,
+            &request.cwd,
+            Group::Given,
+            self.inner.guardian.clone(),
+        )
+        .map_err(|error| start_error(error, &request, &self.inner.shell))?;
         let timeout = config.clamp_timeout(request.timeout);
         let keep = self.keep(watch.session);
         let session = watch.session.to_owned();

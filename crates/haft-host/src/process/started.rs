@@ -14,6 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::family::{Ending, Family, Step};
 use super::guardian::Guardian;
+use super::prepare::Group;
 use super::{CALL_VARIABLE, children};
 
 /// How long a thread keeps at a process that does not die of SIGKILL.
@@ -40,6 +41,7 @@ pub(super) struct Beginning {
 pub(super) fn start(
     mut command: Command,
     directory: &Path,
+    group: Group,
     guardian: Option<Arc<Guardian>>,
 ) -> io::Result<Beginning> {
     let tag: Arc<str> = random_tag()?.into();
@@ -48,10 +50,12 @@ pub(super) fn start(
         .current_dir(directory)
         .env("PWD", directory)
         .env(CALL_VARIABLE, chain(&tag))
-        .process_group(0)
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer);
+    if group == Group::Given {
+        command.process_group(0);
+    }
     // Before the start, so that there is no moment at which nobody watches over it.
     if let Some(guardian) = &guardian {
         guardian.watch(&tag);

@@ -20,6 +20,9 @@ const LONGEST_LINE: usize = 64 << 20;
 /// What the buffer starts with, and shrinks to after a large file.
 const USUAL: usize = 256 << 10;
 
+/// Bytes at the start of a file that must not hold a NUL byte.
+const LOOKED_AT: usize = 8 << 10;
+
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// What a file turned out to be.
@@ -201,7 +204,7 @@ pub(super) fn is_text_throughout(file: &File, cancel: &CancelToken) -> Result<bo
         };
         at += got as u64;
         let text = &chunk[..kept + got];
-        if memchr(0, text).is_some() {
+        if at == got as u64 && memchr(0, &text[..got.min(LOOKED_AT)]).is_some() {
             return Ok(false);
         }
         let split = match std::str::from_utf8(text) {
@@ -219,9 +222,10 @@ pub(super) fn is_text_throughout(file: &File, cancel: &CancelToken) -> Result<bo
     }
 }
 
-/// Whether a whole content is text: UTF-8 without a NUL byte.
+/// Whether a whole content is text: UTF-8 without a NUL byte near its start.
 pub(super) fn is_text(content: &[u8]) -> bool {
-    memchr(0, content).is_none() && (content.is_ascii() || std::str::from_utf8(content).is_ok())
+    let start = &content[..content.len().min(LOOKED_AT)];
+    memchr(0, start).is_none() && std::str::from_utf8(content).is_ok()
 }
 
 /// The text behind the mark that some editors put first.

@@ -1,9 +1,12 @@
 //! Collects what threads find. A short answer holds the first matches in the order of paths,
 //! whichever thread was quicker, and tells threads what they need not look at any more. A long
-//! one is written out as it comes, so that memory stays bounded.
+//! one is written out as it comes, so that memory stays bounded: where it is kept, or straight to
+//! whoever reads along.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,6 +28,27 @@ pub(super) struct Gather<'g> {
 /// Starts a result that is kept.
 type Create<'g> = Box<dyn Fn() -> io::Result<ResultWriter> + Send + Sync + 'g>;
 
+/// Where a long answer goes.
+pub(super) enum Destination<'g> {
+    Kept(Create<'g>),
+    Poured(&'g Outlet),
+}
+
+/// Someone who reads a long answer while it comes, in no order.
+#[derive(Clone)]
+pub struct Outlet {
+    /// Takes secrets out of what a file holds; none if there are none
+    pub clean: fn(&str) -> Option<String>,
+    /// Takes whole lines, from any thread
+    pub write: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl fmt::Debug for Outlet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outlet").finish_non_exhaustive()
+    }
+}
+
 /// The first matches so far, in order.
 #[derive(Default)]
 struct First {
@@ -32,9 +56,9 @@ struct First {
     found: u64,
 }
 
-/// Everything, written where it can be read later.
+/// Everything, as it comes.
 struct Long<'g> {
-    create: Create<'g>,
+    destination: Destination<'g>,
     writer: Mutex<Writing>,
     found: AtomicU64,
     failed: AtomicBool,
@@ -55,6 +79,8 @@ pub(super) struct Gathered {
     pub(super) found: u64,
     pub(super) more: bool,
     pub(super) kept: Option<Kept>,
+    /// All of it went to a reader
+    pub(super) poured: bool,
 }
 
 /// A long answer behind its handle.
@@ -65,14 +91,14 @@ pub struct Kept {
 }
 
 impl<'g> Gather<'g> {
-    /// With `create` there can be a long answer.
-    pub(super) fn new(limit: u64, create: Option<Create<'g>>) -> Self {
+    /// With a destination the answer can be a long one.
+    pub(super) fn new(limit: u64, destination: Option<Destination<'g>>) -> Self {
         Gather {
             limit,
             first: Mutex::default(),
             full: AtomicBool::new(false),
-            long: create.map(|create| Long {
-                create,
+            long: destination.map(|destination| Long {
+                destination,
                 writer: Mutex::default(),
                 found: AtomicU64::new(0),
                 failed: AtomicBool::new(false),
@@ -82,6 +108,14 @@ impl<'g> Gather<'g> {
 
     pub(super) fn is_long(&self) -> bool {
         self.long.is_some()
+    }
+
+    /// What takes secrets out of an answer that goes straight to a reader.
+    pub(super) fn cleaner(&self) -> Option<fn(&str) -> Option<String>> {
+        match &self.long.as_ref()?.destination {
+            Destination::Poured(outlet) => Some(outlet.clean),
+            Destination::Kept(_) => None,
+        }
     }
 
     /// How many matches the answer itself may hold.
@@ -148,19 +182,20 @@ impl<'g> Gather<'g> {
         let Some(long) = &self.long else {
             return;
         };
-        let mut writing = long.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let before = long.found.fetch_add(found, Relaxed);
         let room = self.limit.saturating_sub(before);
         let text = match found > room {
             true => first_lines(text, room),
             false => text,
         };
-        writing.chars += text.chars().count() as u64;
-        let written = match before + found > SHOWN {
-            true => writing.write(text.as_bytes(), &long.create),
-            false => {
-                writing.pending.extend_from_slice(text.as_bytes());
+        let written = match &long.destination {
+            Destination::Poured(outlet) => {
+                (outlet.write)(text);
                 Ok(())
+            }
+            Destination::Kept(create) => {
+                let mut writer = long.writer.lock().unwrap_or_else(PoisonError::into_inner);
+                writer.write(text, before + found > SHOWN, create)
             }
         };
         if written.is_err() {
@@ -188,6 +223,7 @@ impl<'g> Gather<'g> {
                 found: first.found.min(self.limit),
                 more: first.found > self.limit,
                 kept: None,
+                poured: false,
             });
         };
         if long.failed.into_inner() {
@@ -205,21 +241,27 @@ impl<'g> Gather<'g> {
                 handle,
                 chars: writing.chars,
             }),
+            poured: matches!(long.destination, Destination::Poured(_)) && found > 0,
         })
     }
 }
 
 impl Writing {
-    fn write(&mut self, text: &[u8], create: &Create<'_>) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => {
-                let mut file = create()?;
-                file.write_all(&std::mem::take(&mut self.pending))?;
-                none.insert(file)
+    /// A file is made only once there is more than can be shown.
+    fn write(&mut self, text: &str, is_long: bool, create: &Create<'_>) -> io::Result<()> {
+        self.chars += text.chars().count() as u64;
+        if self.file.is_none() && is_long {
+            let mut file = create()?;
+            file.write_all(&std::mem::take(&mut self.pending))?;
+            self.file = Some(file);
+        }
+        match &mut self.file {
+            Some(file) => file.write_all(text.as_bytes()),
+            None => {
+                self.pending.extend_from_slice(text.as_bytes());
+                Ok(())
             }
-        };
-        file.write_all(text)
+        }
     }
 }
 

@@ -10,15 +10,13 @@ use haft_core::CancelToken;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::content::{
-    Content, Reader, Stopped, Windows, is_text_throughout, without_mark,
-};
+use super::content::{Content, Reader, Stopped, Windows, is_text_throughout, without_mark};
 use super::entries::Kind;
 use super::gather::Gather;
 use super::lines::{Line, Searcher};
 use super::names::{Names, is_secret};
 use super::pattern::Pattern;
-use super::report::{FileMatches, Match, shown, write_line};
+use super::report::{FileMatches, Match, push_line, shown, write_line};
 use super::walk::{Met, Visitor};
 use crate::files::{Resolved, holds_secrets};
 
@@ -62,6 +60,15 @@ pub(super) struct Grep<'j> {
     /// A piece of a long answer, and how many matches it tells of
     text: String,
     told: u64,
+    /// Of one file, and the space used again for the next
+    lines: Lines,
+}
+
+/// Lines of a long answer that are not written yet, and their numbers.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    numbers: Vec<u64>,
 }
 
 impl<'j> Grep<'j> {
@@ -72,6 +79,7 @@ impl<'j> Grep<'j> {
             reader: Reader::new(),
             text: String::new(),
             told: 0,
+            lines: Lines::default(),
         }
     }
 
@@ -101,7 +109,7 @@ impl<'j> Grep<'j> {
 
     fn whole(&mut self, size: usize, path: &[u8]) {
         let buffer = without_mark(&self.reader.buffer[..size]);
-        let mut telling = Teller::new(self.job, &mut self.text);
+        let mut telling = Teller::new(self.job, &mut self.text, &mut self.lines);
         let told = |line| telling.line(buffer, line, path);
         let _ = self.searcher.each(buffer, 0..buffer.len(), 1, told);
         let found = telling.finish(path);
@@ -110,7 +118,7 @@ impl<'j> Grep<'j> {
 
     fn large(&mut self, file: File, path: &[u8]) -> Result<(), Stopped> {
         let probe = file.try_clone().map_err(|_| Stopped::Failed)?;
-        let mut telling = Teller::new(self.job, &mut self.text);
+        let mut telling = Teller::new(self.job, &mut self.text, &mut self.lines);
         let windows = Windows::new(&mut self.reader, file, self.job.context);
         let mut windows = windows.map_err(|_| Stopped::Failed)?;
         let mut checked = false;
@@ -167,20 +175,21 @@ struct Teller<'t> {
     text: &'t mut String,
     found: u64,
     matches: Vec<Match>,
-    /// The path as a long answer shows it; empty until the first match
-    path: String,
+    lines: &'t mut Lines,
     /// Its matches may be among those that the answer itself holds
     is_shown: bool,
 }
 
 impl<'t> Teller<'t> {
-    fn new(job: &'t Job<'t>, text: &'t mut String) -> Self {
+    fn new(job: &'t Job<'t>, text: &'t mut String, lines: &'t mut Lines) -> Self {
+        lines.text.clear();
+        lines.numbers.clear();
         Teller {
             job,
             text,
             found: 0,
             matches: Vec::new(),
-            path: String::new(),
+            lines,
             is_shown: true,
         }
     }
@@ -197,11 +206,9 @@ impl<'t> Teller<'t> {
         if is_long {
             if self.found == 1 {
                 self.is_shown = !gather.is_past_shown(path);
-                self.path.push_str(self.job.prefix);
-                self.path.push_str(&String::from_utf8_lossy(path));
             }
-            let content = shown(line.text(buffer));
-            write_line(self.text, &self.path, line.number, &content);
+            push_line(&mut self.lines.text, &shown(line.text(buffer)));
+            self.lines.numbers.push(line.number);
         }
         if self.is_shown {
             self.matches
@@ -215,15 +222,17 @@ impl<'t> Teller<'t> {
     }
 
     /// How many matches were told in all.
-    fn finish(self, path: &[u8]) -> u64 {
+    fn finish(mut self, path: &[u8]) -> u64 {
         if self.found == 0 {
             return 0;
         }
         let is_long = self.job.gather.is_long();
+        if is_long {
+            self.write_lines(path);
+        }
         let count = (self.job.telling != Telling::Matches).then_some(self.found);
         if is_long && count.is_some() {
-            self.text.push_str(self.job.prefix);
-            self.text.push_str(&String::from_utf8_lossy(path));
+            self.text.push_str(&self.shown_path(path));
             if self.job.telling == Telling::Counts {
                 self.text.push_str(&format!(":{}", self.found));
             }
@@ -239,6 +248,41 @@ impl<'t> Teller<'t> {
         match count {
             Some(_) => 1,
             None => self.found,
+        }
+    }
+}
+
+impl Teller<'_> {
+    /// A path as a long answer shows it.
+    fn shown_path(&self, path: &[u8]) -> String {
+        let mut shown = self.job.prefix.to_owned();
+        shown.push_str(&String::from_utf8_lossy(path));
+        let clean = self.job.gather.cleaner();
+        clean.and_then(|clean| clean(&shown)).unwrap_or(shown)
+    }
+
+    /// Each line with its path and number. Secrets are looked for in what the file holds, before
+    /// the path that would be looked through again with every line.
+    fn write_lines(&mut self, path: &[u8]) {
+        let clean = self.job.gather.cleaner();
+        let Lines { text, numbers } = &mut *self.lines;
+        if let Some(cleaned) = clean.and_then(|clean| clean(text)) {
+            // A secret over several lines: nobody can say which of them are left.
+            let is_torn = cleaned.lines().count() != numbers.len();
+            *text = match is_torn {
+                true => "***\n".repeat(numbers.len()),
+                false => cleaned,
+            };
+        }
+        let path = self.shown_path(path);
+        let Lines { text, numbers } = &*self.lines;
+        let mut start = 0;
+        for (number, end) in numbers
+            .iter()
+            .zip(memchr::memchr_iter(b'\n', text.as_bytes()))
+        {
+            write_line(self.text, &path, *number, &text[start..end]);
+            start = end + 1;
         }
     }
 }

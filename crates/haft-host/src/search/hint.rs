@@ -12,7 +12,7 @@ const FEW: usize = 64;
 
 #[derive(Debug)]
 pub(super) enum Required {
-    Text(memmem::Finder<'static>),
+    Text(Box<memmem::Finder<'static>>),
     Sign {
         sign: u8,
         before: Option<Bytes>,
@@ -31,7 +31,9 @@ impl Required {
         collect(hir, &mut texts);
         let text = texts.into_iter().max_by_key(Vec::len)?;
         match text.len() >= SHORTEST {
-            true => Some(Required::Text(memmem::Finder::new(&text).into_owned())),
+            true => Some(Required::Text(Box::new(
+                memmem::Finder::new(&text).into_owned(),
+            ))),
             false => sign(hir),
         }
     }
@@ -134,7 +136,11 @@ enum Side {
 impl Bytes {
     /// Every byte that a match can start or end with; none if it can be empty.
     fn of(hir: &Hir, side: Side) -> Option<Self> {
-        if hir.properties().minimum_len().is_none_or(|length| length == 0) {
+        if hir
+            .properties()
+            .minimum_len()
+            .is_none_or(|length| length == 0)
+        {
             return None;
         }
         match hir.kind() {

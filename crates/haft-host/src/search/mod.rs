@@ -30,13 +30,13 @@ use crate::blocking::blocking;
 use crate::files::{Resolved, Workspace, failure, not_regular};
 use crate::results::FileResults;
 
-pub use gather::Kept;
+pub use gather::{Kept, Outlet};
 pub use grep::Telling;
 pub use pattern::Case;
 pub use report::{FileMatches, Match};
 
 use find::{Find, Fitting, PathGlob};
-use gather::{Gather, Gathered, SHOWN};
+use gather::{Destination, Gather, Gathered, SHOWN};
 use grep::{Grep, Job};
 use names::Names;
 use pattern::Pattern;
@@ -47,6 +47,7 @@ use walk::{Choice, Met, Unseen, Visitor, Walk};
 pub struct SearchText {
     workspace: Arc<Workspace>,
     results: Option<Arc<FileResults>>,
+    outlet: Option<Outlet>,
 }
 
 impl Power for SearchText {
@@ -95,6 +96,8 @@ pub struct TextFound {
     pub more: bool,
     /// All of it as text, where it is more than `files` can hold
     pub kept: Option<Kept>,
+    /// All of it went to someone who read along
+    pub poured: bool,
     pub notes: Notes,
 }
 
@@ -144,7 +147,18 @@ impl GlobPlan {
 impl SearchText {
     /// Answers too long to be held are kept in `results`.
     pub fn new(workspace: Arc<Workspace>, results: Option<Arc<FileResults>>) -> Self {
-        SearchText { workspace, results }
+        SearchText {
+            workspace,
+            results,
+            outlet: None,
+        }
+    }
+
+    /// The same, with answers too long to be held going straight to someone who reads along.
+    #[must_use]
+    pub fn pouring(mut self, outlet: Outlet) -> Self {
+        self.outlet = Some(outlet);
+        self
     }
 
     pub fn resolve(&self, path: &str) -> Result<Resolved, ToolError> {
@@ -177,14 +191,13 @@ impl SearchText {
         let keep = |error: std::io::Error| {
             ToolError::failed(format!("cannot keep the result: {error}")).caused_by(error)
         };
-        let results = self.results.as_deref().filter(|_| query.limit > SHOWN);
-        let gather = Gather::new(
-            query.limit,
-            match results {
-                Some(results) => Some(Box::new(|| results.create(session))),
-                None => None,
-            },
-        );
+        let destination = match (&self.outlet, &self.results) {
+            _ if query.limit <= SHOWN => None,
+            (Some(outlet), _) => Some(Destination::Poured(outlet)),
+            (None, Some(results)) => Some(Destination::Kept(Box::new(|| results.create(session)))),
+            (None, None) => None,
+        };
+        let gather = Gather::new(query.limit, destination);
         let (secrets, too_large) = (AtomicU64::new(0), AtomicU64::new(0));
         let prefix = shown_prefix(&self.workspace, base, is_folder);
         let job = Job {
@@ -218,6 +231,7 @@ impl SearchText {
             found,
             more,
             kept,
+            poured,
         } = gather.finish().map_err(keep)?;
         let mut notes = Notes::of(unseen, cancel);
         notes.secrets = secrets.into_inner();
@@ -227,6 +241,7 @@ impl SearchText {
             found,
             more,
             kept,
+            poured,
             notes,
         })
     }

@@ -34,7 +34,7 @@ pub(super) struct Pattern {
 #[derive(Debug)]
 pub(super) enum Way {
     /// The pattern is a plain text
-    Literal(memmem::Finder<'static>),
+    Literal(Box<memmem::Finder<'static>>),
     /// Every match holds this text; `plain` judges the line
     Holding(Required),
     /// The regex, kept from reaching over line ends
@@ -84,7 +84,7 @@ impl Pattern {
             && !lined.carriage_return
         {
             return Ok(Pattern {
-                way: Way::Literal(memmem::Finder::new(&literal.0).into_owned()),
+                way: Way::Literal(Box::new(memmem::Finder::new(&literal.0).into_owned())),
                 plain: None,
             });
         }

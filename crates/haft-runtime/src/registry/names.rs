@@ -1,7 +1,6 @@
 //! The reverse maps from every accepted name to a tool.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use haft_core::{Source, ToolSpec, api_name, module_aliases};
 
 use super::RegisterError;

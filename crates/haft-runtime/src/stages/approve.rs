@@ -23,9 +23,12 @@ pub(crate) async fn call(
     flight: &mut Flight<'_>,
     judged: &Judged,
 ) -> Result<Option<Approval>, ToolError> {
-    let Some(judgement) = judged.ask.as_ref().filter(|_| !flight.cx.dry_run) else {
+    let Some(judgement) = &judged.ask else {
         return Ok(None);
     };
+    if flight.cx.dry_run {
+        return rehearsal(flight, judged).await;
+    }
     let Some(person) = flight.cx.caller.person.clone() else {
         return Err(nobody(judgement));
     };
@@ -37,6 +40,21 @@ pub(crate) async fn call(
     }
 }
 
+/// A dry run asks nobody, unless its preview has to run a command: that needs the same yes as the
+/// real thing, and without it there is no preview.
+async fn rehearsal(flight: &Flight<'_>, judged: &Judged) -> Result<Option<Approval>, ToolError> {
+    let previews = flight
+        .entry
+        .as_ref()
+        .is_some_and(|entry| entry.spec().has_preview);
+    match &flight.cx.caller.person {
+        Some(person) if previews && !judged.effects.commands.is_empty() => {
+            Ok(ask(flight, judged, &**person).await.unwrap_or(None))
+        }
+        _ => Ok(None),
+    }
+}
+
 async fn ask(
     flight: &Flight<'_>,
     judged: &Judged,
@@ -45,9 +63,13 @@ async fn ask(
     // One question at a time: an earlier "always" may already answer this one.
     let _alone = flight.session.asking().lock().await;
     let policy = flight.runtime.policy();
-    let Some(judgement) = judge::again(flight, &policy, &judged.effects) else {
+    let Some(mut judgement) = judge::again(flight, &policy, &judged.effects) else {
         return Ok(None);
     };
+    // A rule with a secret in it would keep the secret.
+    judgement.remember = judgement
+        .remember
+        .filter(|rule| secrets::mask(rule).count == 0);
     match judgement.verdict {
         Verdict::Allow => return Ok(None),
         Verdict::Deny => return Err(judge::denied(&flight.cx, &judgement)),
@@ -125,7 +147,7 @@ async fn question(
         tool: flight.cx.tool.to_string(),
         summary: clean(summary(&flight.args, effects, &flight.cx.caller.workspace)),
         detail: detail.map(|text| clean(shortened(&text, DETAIL).into_owned())),
-        reason: judgement.reason.clone(),
+        reason: clean(judgement.reason.clone()),
         rule: judgement.remember.as_deref().map(visible),
     }
 }
@@ -156,7 +178,7 @@ fn summary(args: &Value, effects: &Effects, workspace: &Path) -> String {
             CommandLine::Shell { line, cwd } => (line.clone(), cwd),
             CommandLine::Argv { argv, cwd } => (format!("{argv:?}"), cwd),
         };
-        lines.push(format!("run: {}", shortened(&shown, ARGUMENT)));
+        lines.push(format!("run: {}", barred(&shortened(&shown, ARGUMENT))));
         if cwd != workspace {
             lines.push(format!("in: {}", cwd.display()));
         }
@@ -172,14 +194,23 @@ fn summary(args: &Value, effects: &Effects, workspace: &Path) -> String {
                 Resource::File(path) => path.display().to_string(),
                 other => other.to_string(),
             };
-            lines.push(format!("{verb}: {what}"));
+            lines.push(format!("{verb}: {}", barred(&what)));
         }
         for (key, value) in args.as_object().into_iter().flatten() {
             let text = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);
-            lines.push(format!("{key}: {}", shortened(&text, ARGUMENT)));
+            lines.push(format!(
+                "{}: {}",
+                barred(key),
+                barred(&shortened(&text, ARGUMENT))
+            ));
         }
     }
     lines.join("\n")
+}
+
+/// Further lines of a caller's text stand behind a bar, so that none passes for one of ours.
+fn barred(text: &str) -> String {
+    text.replace('\n', "\n    │ ")
 }

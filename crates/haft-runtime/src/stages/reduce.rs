@@ -1,6 +1,6 @@
 //! reduce: the tool's reducer, if it has one. What it leaves out stays readable behind a handle.
 
-use haft_core::{Block, Output, ReduceContext};
+use haft_core::{Output, ReduceContext};
 
 use super::trim::keep_whole;
 use crate::flight::Flight;
@@ -23,10 +23,5 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: Output) -> Output {
     reduced.total_chars = Some(output.total_chars.unwrap_or(chars).max(chars));
     reduced.handle = output.handle;
     reduced.error = output.error;
-    if let Some(handle) = &flight.meta.handle {
-        reduced.content.push(Block::text(format!(
-            "[shortened from {chars} chars; the whole: result.read {{\"handle\": \"{handle}\"}}]"
-        )));
-    }
     reduced
 }

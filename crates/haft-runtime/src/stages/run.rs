@@ -24,16 +24,19 @@ pub(crate) async fn tool(
     judged: &Judged,
     approval: Option<Approval>,
 ) -> ToolResult {
+    let approved = approval.is_some();
     recheck(flight, &*prepared, judged, approval)?;
     let limits = Limits::of(flight);
     if !flight.cx.dry_run {
         return within(limits, &flight.cx, prepared.run(&flight.cx)).await;
     }
-    if flight
+    let previews = flight
         .entry
         .as_ref()
-        .is_some_and(|entry| entry.spec().has_preview)
-    {
+        .is_some_and(|entry| entry.spec().has_preview);
+    // A preview that runs a command is as good as a run: what asks is asked first.
+    let may = judged.effects.commands.is_empty() || judged.ask.is_none() || approved;
+    if previews && may {
         return within(limits, &flight.cx, prepared.preview(&flight.cx)).await;
     }
     Ok(would_be_called(flight))

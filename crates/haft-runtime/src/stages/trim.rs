@@ -41,15 +41,21 @@ pub(crate) fn output(flight: &mut Flight<'_>, mut output: Output) -> Output {
     let shown = chars(&output);
     let total = output.total_chars.unwrap_or(shown).max(shown);
     flight.meta.total_chars = total;
-    if shown > room {
+    // What a reducer or the tool itself left out is stated too.
+    let notice = (total > shown).then(|| {
+        flight.meta.handle = flight.meta.handle.take().or(output.handle.take());
+        notice(total, flight.meta.handle.as_deref())
+    });
+    let extra = notice.as_ref().map_or(0, |notice| notice.chars().count());
+    if shown + extra > room {
         keep_whole(flight, &output);
         flight.meta.truncated = true;
         let whole = joined(&output);
         let cut = fit(&whole, room, total, flight.meta.handle.as_deref());
         replace_text(&mut output, cut);
-    } else if output.handle.is_some() && flight.meta.handle.is_none() {
-        flight.meta.handle = output.handle.take();
-        flight.meta.truncated = total > shown;
+    } else if let Some(notice) = notice {
+        flight.meta.truncated = true;
+        output.content.push(Block::text(notice.trim_start()));
     }
     if let Some(value) = &mut output.structured {
         flight.meta.truncated |= structured::fit(value, budget, flight.meta.handle.as_deref());
@@ -102,14 +108,18 @@ fn replace_text(output: &mut Output, text: String) {
     output.content.insert(0, Block::Text { text });
 }
 
-/// Head and tail of a text, the error lines between them, and the notice, within `room`.
-fn fit(whole: &str, room: usize, total: usize, handle: Option<&str>) -> String {
-    let notice = match handle {
+fn notice(total: usize, handle: Option<&str>) -> String {
+    match handle {
         Some(handle) => format!(
             "\n[the rest: result.read {{\"handle\": \"{handle}\", \"regex\": \"…\"}} or \"lines\": \"from-to\"]\n[truncated — {total} chars total]"
         ),
         None => format!("\n[truncated — {total} chars total]"),
-    };
+    }
+}
+
+/// Head and tail of a text, the error lines between them, and the notice, within `room`.
+fn fit(whole: &str, room: usize, total: usize, handle: Option<&str>) -> String {
+    let notice = notice(total, handle);
     let room = room.saturating_sub(notice.chars().count());
     // Four fifths for head and tail, the rest for error lines and the gap's own line.
     let (head, tail) = (room * 48 / 100, room * 32 / 100);

@@ -198,7 +198,9 @@ impl Grep {
 
     fn as_text(&self, found: &TextFound, place: &Resolved, workspace: &Path) -> String {
         let mut text = String::new();
-        for file in &found.files {
+        // Whoever read along has seen them all.
+        let files = if found.poured { &[] } else { &found.files[..] };
+        for file in files {
             let path = joined(place.path(), &file.path);
             let path = path.strip_prefix(workspace).unwrap_or(&path).display();
             let path = path.to_string();
@@ -216,7 +218,7 @@ impl Grep {
                 (Mode::Files, _) => writeln!(text, "{path}"),
             };
         }
-        if text.is_empty() {
+        if text.is_empty() && !found.poured {
             text.push_str("[no match]\n");
         }
         self.add_ending(&mut text, found);
@@ -235,6 +237,12 @@ impl Grep {
                 found.found,
                 if found.more { "+" } else { "" },
                 kept.handle
+            ),
+            (None, more) if found.poured => writeln!(
+                text,
+                "[{}{} {noun}]",
+                found.found,
+                if more { "+" } else { "" },
             ),
             (None, true) => writeln!(
                 text,

@@ -7,12 +7,17 @@ use serde_json::{Map, Value};
 use crate::cli;
 use crate::exit;
 use crate::terminal::live::Voices;
-use crate::terminal::{drive, fail, input, show, whole};
+use crate::terminal::{drive, fail, input, pour, show};
 use crate::wiring::House;
 
 pub(crate) fn run(command: cli::Call) -> Result<u8> {
     let manner = &command.manner;
-    let house = House::open(&manner.seat, drive::wants(manner))?;
+    let mut wants = drive::wants(manner);
+    // One call alone may print while it searches; JSON comes whole.
+    if let (Some(budget), false) = (manner.budget, manner.json) {
+        wants.outlet = Some(pour::to_stdout(budget));
+    }
+    let house = House::open(&manner.seat, wants)?;
     fail::notices(&house.loaded.notices);
     let mut args = input::arguments(command.args.as_deref())?.unwrap_or_else(|| Map::new().into());
     for setting in &command.set {
@@ -26,8 +31,7 @@ pub(crate) fn run(command: cli::Call) -> Result<u8> {
     if manner.json {
         show::json(&outcome)?;
     } else {
-        let printed = whole::print(&outcome, &house.session, manner.budget)?;
-        show::outcome(&outcome, printed || driven.shown.has(&outcome))?;
+        show::outcome(&outcome, driven.shown.has(&outcome))?;
     }
     Ok(match outcome.code() {
         _ if driven.interrupted => exit::INTERRUPTED,

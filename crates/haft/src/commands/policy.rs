@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use haft_runtime::visible;
+
 use crate::cli::{self, PolicyAction, RulesAction, Seat};
 use crate::config;
 use crate::exit;
@@ -55,7 +57,7 @@ fn explain(seat: &Seat, tool: &str, args: Option<&str>, as_json: bool) -> Result
     let judgement = &explanation.judgement;
     let verdict = print::verdict(judgement.verdict);
     print::line(&format!("{}: {verdict}", print::bold(&explanation.tool)));
-    print::line(&format!("{}\n", judgement.reason));
+    print::line(&format!("{}\n", visible(&judgement.reason)));
     let rows = judgement
         .rules
         .iter()

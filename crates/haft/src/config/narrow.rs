@@ -62,5 +62,13 @@ pub(super) fn narrowed(
     if let Some(reason) = extra(&project.isolation.env_vars, &owner.isolation.env_vars) {
         ignored("isolation.envVars", reason);
     }
+    let held = owner.isolation.level();
+    match project.isolation.level {
+        Some(wanted) if wanted > held => config.isolation.level = Some(wanted),
+        Some(wanted) if wanted < held => {
+            ignored("isolation.level", "it is more open".to_owned());
+        }
+        _ => {}
+    }
     config
 }

@@ -77,9 +77,46 @@ pub(crate) struct ShellSection {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct IsolationSection {
+    /// How far the programs of `shell.exec` are shut in
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) level: Option<IsolationLevel>,
     /// Environment variables that programs get although their names look like secrets
     #[serde(rename = "envVars", skip_serializing_if = "Vec::is_empty")]
     pub(crate) env_vars: Vec<String>,
+}
+
+/// From open to closed.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum IsolationLevel {
+    /// Your own rights on this machine
+    #[default]
+    Shared,
+    /// The same rights, with only its own runs to look back on
+    Scoped,
+    /// The workspace to write in, the rest to read or hidden, no network
+    Sandboxed,
+    /// A temporary place only, no network, hardly any environment
+    AirGapped,
+}
+
+impl From<IsolationLevel> for haft_host::Level {
+    fn from(level: IsolationLevel) -> Self {
+        match level {
+            IsolationLevel::Shared => haft_host::Level::Shared,
+            IsolationLevel::Scoped => haft_host::Level::Scoped,
+            IsolationLevel::Sandboxed => haft_host::Level::Sandboxed,
+            IsolationLevel::AirGapped => haft_host::Level::AirGapped,
+        }
+    }
+}
+
+impl IsolationSection {
+    pub(crate) fn level(&self) -> IsolationLevel {
+        self.level.unwrap_or_default()
+    }
 }
 
 impl RuntimeSection {
@@ -121,6 +158,7 @@ impl Config {
         config.runtime.timeout_ms = Some(self.runtime.timeout_ms());
         config.runtime.max_timeout_ms = Some(self.runtime.max_timeout_ms());
         config.shell.max_output = Some(self.shell.max_output());
+        config.isolation.level = Some(self.isolation.level());
         config.tools.policy.get_or_insert_with(|| "full".to_owned());
         config.tools.autonomy.get_or_insert_default();
         config

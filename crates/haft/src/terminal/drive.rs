@@ -38,6 +38,7 @@ pub(crate) fn wants(manner: &Manner) -> Wants {
     Wants {
         person,
         budget: manner.budget,
+        outlet: None,
     }
 }
 

@@ -5,6 +5,8 @@ use std::fmt;
 use haft_core::ToolError;
 use haft_policy::PolicyError;
 
+use haft_runtime::visible;
+
 use crate::exit;
 
 /// The command line or its JSON could not be understood.
@@ -58,14 +60,14 @@ pub(crate) fn report(problem: &anyhow::Error) -> u8 {
 }
 
 pub(crate) fn error(message: &str, hint: Option<&str>) {
-    anstream::eprintln!("\u{1b}[31merror\u{1b}[0m: {message}");
+    anstream::eprintln!("\u{1b}[31merror\u{1b}[0m: {}", visible(message));
     if let Some(hint) = hint {
-        anstream::eprintln!("\u{1b}[36mhint\u{1b}[0m: {hint}");
+        anstream::eprintln!("\u{1b}[36mhint\u{1b}[0m: {}", visible(hint));
     }
 }
 
 pub(crate) fn notice(text: &str) {
-    anstream::eprintln!("\u{1b}[33mnotice\u{1b}[0m: {text}");
+    anstream::eprintln!("\u{1b}[33mnotice\u{1b}[0m: {}", visible(text));
 }
 
 pub(crate) fn notices(texts: &[String]) {

@@ -258,3 +258,36 @@ fn questions_of_a_batch_come_one_at_a_time_and_always_answers_the_next() {
         2
     );
 }
+
+#[test]
+fn a_command_cannot_reach_the_terminal_where_questions_are_answered() {
+    let place = Place::with_config(
+        "tools: {autonomy: autonomous, rules: {allow: ['shell.exec(sh -c *)']}}\n",
+    );
+    let line =
+        r#"{"command":"(echo painted > /dev/tty) 2>/dev/null && echo reached || echo kept out"}"#;
+    let (code, shown) = Terminal::start(&place, &["call", "shell.exec", line, "--yes"], &[]).end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(
+        shown.contains("kept out") && !shown.contains("painted"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_question_shows_no_escapes_no_secrets_and_no_forged_lines() {
+    let place = Place::new();
+    let secret = format!("ghp_{}", "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5");
+    let command = format!("deploy {secret} \u{1b}[2J\nin: /safe");
+    let args = json!({ "command": command }).to_string();
+    let (_, shown) = answered(&place, &["call", "shell.exec", &args], "n\n");
+    assert!(!shown.contains(&secret), "{shown}");
+    assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
+    assert!(shown.contains("│ in: /safe"), "{shown}");
+    let args = json!({ "command": format!("deploy {secret}") }).to_string();
+    let (_, shown) = answered(&place, &["call", "shell.exec", &args], "n\n");
+    assert!(
+        !shown.contains(&secret) && !shown.contains("always would store"),
+        "{shown}"
+    );
+}

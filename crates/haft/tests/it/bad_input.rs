@@ -236,7 +236,7 @@ fn a_workspace_that_is_none() {
     let place = Place::new();
     place
         .run(["call", "system.info", "--workspace", "nowhere"])
-        .exits(1)
+        .exits(2)
         .says("nowhere");
     place
         .run(["call", "system.info", "--workspace", "README.md"])

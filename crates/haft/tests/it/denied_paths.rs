@@ -71,6 +71,10 @@ const ROWS: &[Row] = &[
         }
         if is_link(path) { Vec::new() } else { rows }
     }),
+    // It changes only what a dry run of `shell.exec` has changed, and that one is denied below.
+    ("shell.commit", |_| Vec::new()),
+    // It drops such a dry run, which lies outside the workspace.
+    ("shell.discard", |_| Vec::new()),
     ("shell.exec", |path| {
         let (folder, name) = split(path);
         let line = |line: String| json!({ "command": line });

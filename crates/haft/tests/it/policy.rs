@@ -326,7 +326,7 @@ fn module_constraints() {
     check("shell.exec", json!({"command": "true"}), "deny");
     let tools = place.run(["tools"]);
     assert!(
-        !tools.out.contains("shell.exec") && !tools.out.contains("file.list"),
+        !tools.out.contains("\nshell.exec ") && !tools.out.contains("\nfile.list "),
         "{}",
         tools.out
     );

@@ -169,10 +169,10 @@ const BROKEN: &[(&str, &str)] = &[
          `runtime.tool_injection` is not available yet in this version at haft.yaml:4:3",
     ),
     (
-        "tools: {channels: []}\nmcp: {servers: {}}\nisolation: {level: sandboxed}\n",
+        "tools: {channels: []}\nmcp: {servers: {}}\nisolation: {allowedHosts: []}\n",
         "`tools.channels` is not available yet in this version at haft.yaml:1:9\n\
          `mcp` is not available yet in this version at haft.yaml:2:1\n\
-         `isolation.level` is not available yet in this version at haft.yaml:3:13",
+         `isolation.allowedHosts` is not available yet in this version at haft.yaml:3:13",
     ),
     // Modules and their constraints
     (

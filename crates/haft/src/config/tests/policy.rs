@@ -15,6 +15,7 @@ fn verdicts(fixture: &Fixture) -> Vec<(String, Verdict)> {
     let places = Places {
         workspace: "/w".into(),
         home: None,
+        ..Places::default()
     };
     let policy = Policy::compile(loaded.layers, places).unwrap();
     let named = |agent: Option<&str>, provider: Option<&str>| Who {
