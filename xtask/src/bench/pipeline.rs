@@ -70,7 +70,7 @@ pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 fn haft(bench: &Bench) -> Result<Rc<RefCell<Program>>> {
-    let arguments = ["build", "--release", "--quiet", "-p", "haft-runtime"];
+    let arguments = ["build", "--profile", "dist", "--quiet", "-p", "haft-runtime"];
     let built = cargo()
         .args(arguments)
         .args(["--example", "bench_pipeline"])
@@ -79,7 +79,7 @@ fn haft(bench: &Bench) -> Result<Rc<RefCell<Program>>> {
         bail!("cannot build the example `bench_pipeline` of `haft-runtime`: {built}");
     }
     let version = output(Command::new("git").args(["describe", "--always", "--dirty"]))?;
-    let program = bench.target.join("release/examples/bench_pipeline");
+    let program = bench.target.join("dist/examples/bench_pipeline");
     Program::start("haft", &version, Command::new(program))
 }
 

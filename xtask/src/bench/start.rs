@@ -15,12 +15,12 @@ const STARTS: u32 = 10;
 
 pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     let built = cargo()
-        .args(["build", "--release", "--quiet", "-p", "haft"])
+        .args(["build", "--profile", "dist", "--quiet", "-p", "haft"])
         .status()?;
     if !built.success() {
         bail!("cannot build `haft`: {built}");
     }
-    let haft = bench.target.join("release/haft");
+    let haft = bench.target.join("dist/haft");
     let home = bench.target.join("bench/home");
     let mut call = Command::new(&haft);
     call.args(["call", "system.info", "--json"])

@@ -77,10 +77,7 @@ fn a_long_output_fits_the_budget_and_a_second_process_finds_its_middle() {
         assert_eq!(verdict(&outcome), "ok", "{tool}");
         let shown = text(&outcome);
         let meta = &outcome["meta"];
-        assert!(
-            meta["truncated"] == true,
-            "{tool}: {meta}"
-        );
+        assert!(meta["truncated"] == true, "{tool}: {meta}");
         assert!(!shown.contains("needle-7319"), "{tool}");
         assert!(
             outcome.to_string().chars().count() < 40_000,
