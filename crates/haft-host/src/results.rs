@@ -48,6 +48,11 @@ impl FileResults {
         })
     }
 
+    /// Where output that is still coming in lies without a name.
+    pub(crate) fn folder_for_rings(&self) -> PathBuf {
+        self.dir.clone()
+    }
+
     fn folder(&self, session: &str) -> PathBuf {
         let hash = blake3::hash(session.as_bytes()).to_hex();
         self.dir.join(&hash.as_str()[..16])

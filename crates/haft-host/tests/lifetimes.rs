@@ -1,6 +1,7 @@
 //! What must be tested alone in its process: the death of haft itself, the last resort against
 //! processes that hide, and memory. The same program plays all the parts: with `guard` it is the
-//! guardian, with `own DIR LINE…` it is a haft that runs lines, else it is the test.
+//! guardian, with `own DIR LINE…` it is a haft that runs lines, with `keep DIR LINE…` one that
+//! keeps them in the background, else it is the test.
 
 // A test without the usual harness is not known as one.
 #![allow(clippy::unwrap_used)]
@@ -14,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use haft_core::CancelToken;
 use haft_host::{
-    FileResults, FilesConfig, Finished, ProcessConfig, RunProcesses, ShellRequest, Watch,
-    Workspace, guardian_main,
+    FileResults, FilesConfig, Finished, ProcessConfig, Program, RunProcesses, Session,
+    SessionRequest, ShellRequest, Watch, Workspace, guardian_main,
 };
 
 /// What a command can do to outlive haft; `SLEEP` would run for long.
@@ -44,15 +45,18 @@ fn main() {
                 run(&power, line.to_str().unwrap());
             }
         }
+        Some("keep") => keep(Path::new(&arguments[1]), &arguments[2..]),
         // The flags that `cargo test` passes on choose among tests; here all run or none.
         _ if arguments.iter().any(|word| word == "--list") => {}
         _ => {
             for (name, line) in SHAPES {
-                dies_with_haft(name, line);
+                dies_with_haft("own", name, line);
+                dies_with_haft("keep", name, line);
             }
             a_new_guardian_takes_over();
             cut_ties_do_not_help();
             a_flood_is_held_in_little_memory();
+            many_floods_are_held_in_little_memory();
             println!("lifetimes: ok");
         }
     }
@@ -71,6 +75,7 @@ fn power(dir: &Path) -> RunProcesses {
             std::env::current_exe().unwrap().into(),
             "guard".into(),
         ]),
+        background: true,
         ..ProcessConfig::default()
     };
     let results = FileResults::new(&dir.join(".home"));
@@ -83,16 +88,47 @@ fn run(power: &RunProcesses, line: &str) -> Finished {
         cwd: power.directory(None).unwrap(),
         timeout: Duration::ZERO,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
     let watch = Watch {
         live: &mut |_| {},
         cancel: &CancelToken::new(),
         session: "s",
     };
-    runtime.block_on(power.run(request, watch)).unwrap()
+    runtime().block_on(power.run(request, watch)).unwrap()
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+fn session(power: &RunProcesses, id: &str, line: &str) -> Session {
+    let request = SessionRequest {
+        id: id.to_owned(),
+        program: Program::Line(line.to_owned()),
+        cwd: power.directory(None).unwrap(),
+        timeout: Duration::ZERO,
+        input: true,
+        owner: "s".to_owned(),
+        call: id.to_owned(),
+    };
+    let session = power.begin(request).unwrap();
+    session.to_background();
+    session
+}
+
+/// Start every line in the background and wait for the end of the last.
+fn keep(dir: &Path, lines: &[OsString]) {
+    let power = power(dir);
+    runtime().block_on(async {
+        let sessions = lines
+            .iter()
+            .map(|line| session(&power, "line", line.to_str().unwrap()));
+        for session in sessions.collect::<Vec<_>>() {
+            session.ended(None).await;
+        }
+    });
 }
 
 /// A directory, and a program in it that sleeps under a name nobody else has.
@@ -132,9 +168,9 @@ fn wait_for(what: &str, condition: impl Fn() -> bool) {
 }
 
 /// A haft of its own, with lines that sleep.
-fn own(dir: &Path, lines: &[&str]) -> std::process::Child {
+fn own(way: &str, dir: &Path, lines: &[&str]) -> std::process::Child {
     Command::new(std::env::current_exe().unwrap())
-        .arg("own")
+        .arg(way)
         .arg(dir)
         .args(lines)
         .stdout(Stdio::null())
@@ -143,9 +179,9 @@ fn own(dir: &Path, lines: &[&str]) -> std::process::Child {
         .unwrap()
 }
 
-fn dies_with_haft(name: &str, line: &str) {
+fn dies_with_haft(way: &str, name: &str, line: &str) {
     let (dir, mark) = marked();
-    let mut haft = own(dir.path(), &[&sleep_line(line, &mark)]);
+    let mut haft = own(way, dir.path(), &[&sleep_line(line, &mark)]);
     wait_for(name, || !running(&[&mark]).is_empty());
     haft.kill().unwrap();
     haft.wait().unwrap();
@@ -159,7 +195,7 @@ fn a_new_guardian_takes_over() {
     wait_for("an old guardian stays", || guardians().is_empty());
     let (dir, mark) = marked();
     let line = sleep_line("SLEEP", &mark);
-    let mut haft = own(dir.path(), &[&line, &line]);
+    let mut haft = own("own", dir.path(), &[&line, &line]);
     wait_for("no sleeper", || !running(&[&mark]).is_empty());
     let (first, guardian) = (running(&[&mark])[0], guardians()[0]);
     for pid in [guardian, first] {
@@ -192,13 +228,15 @@ fn cut_ties_do_not_help() {
     assert_eq!(running(&[&mark]), [] as [i32; 0]);
 }
 
+/// The most memory this process has ever held, in kilobytes.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.unwrap().split_whitespace().next().unwrap();
+    kilobytes.parse().unwrap()
+}
+
 fn a_flood_is_held_in_little_memory() {
-    let peak = || {
-        let status = fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kilobytes = line.unwrap().split_whitespace().next().unwrap();
-        kilobytes.parse::<u64>().unwrap()
-    };
     let dir = tempfile::tempdir().unwrap();
     let power = power(dir.path());
     run(&power, "head -c 1000000 /dev/zero");
@@ -208,4 +246,37 @@ fn a_flood_is_held_in_little_memory() {
     assert!(finished.truncated && finished.handle.is_some());
     let grown = peak() - before;
     assert!(grown < 8_000, "{grown} kB more at the peak");
+}
+
+/// What 64 sessions hold does not grow with what they say: after a first round that fills every
+/// buffer, ten times as much again costs nothing.
+fn many_floods_are_held_in_little_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let power = power(dir.path());
+    let line = "read go; head -c 300000 /dev/zero; read go; head -c 3000000 /dev/zero";
+    runtime().block_on(async {
+        let before = peak();
+        let sessions: Vec<Session> = (0..64)
+            .map(|number| session(&power, &number.to_string(), line))
+            .collect();
+        let round = async |chars: u64| {
+            for session in &sessions {
+                session.write(b"go\n", &CancelToken::new()).await.unwrap();
+            }
+            for session in &sessions {
+                while session.total_chars() < chars {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            }
+        };
+        round(300_000).await;
+        let filled = peak();
+        assert!(filled - before < 40_000, "{} kB for 64", filled - before);
+        round(3_300_000).await;
+        let grown = peak() - filled;
+        assert!(grown < 8_000, "{grown} kB more at the peak");
+        for session in &sessions {
+            assert!(session.ended(None).await.well());
+        }
+    });
 }

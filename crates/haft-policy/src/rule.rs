@@ -61,7 +61,18 @@ pub const READING_TOOLS: &[&str] = &[
 ];
 
 /// Tools that run commands.
-pub const RUNNING_TOOLS: &[&str] = &["shell.exec", "bash", "Bash", "shell.bash", "process.start"];
+pub const RUNNING_TOOLS: &[&str] = &[
+    "shell.exec",
+    "bash",
+    "Bash",
+    "shell.bash",
+    "process.start",
+    "process.write",
+    "process.submit",
+    "process.kill",
+    "process.manage",
+    "Process",
+];
 
 /// One rule, compiled.
 #[derive(Debug, Clone)]

@@ -4,6 +4,7 @@
 mod file;
 mod git;
 mod lines;
+mod process;
 mod result;
 mod shell;
 mod system;
@@ -15,6 +16,7 @@ pub fn packs() -> Vec<Pack> {
     vec![
         file::pack(),
         git::pack(),
+        process::pack(),
         result::pack(),
         shell::pack(),
         system::pack(),

@@ -43,6 +43,7 @@ pub(crate) struct House {
     pub(crate) session: Session,
     pub(crate) events: EventBus,
     pub(crate) cancel: CancelToken,
+    pub(crate) processes: RunProcesses,
 }
 
 /// What a command wants besides the seat.
@@ -52,6 +53,8 @@ pub(crate) struct Wants {
     pub(crate) budget: Option<usize>,
     /// Where a search may print while it goes on
     pub(crate) outlet: Option<Outlet>,
+    /// There is a later call that can ask about what an earlier one left running
+    pub(crate) background: bool,
 }
 
 impl House {
@@ -93,7 +96,8 @@ impl House {
             results: None,
             cancel: cancel.clone(),
         };
-        let caller = empowered(caller, &home, &loaded, wants.outlet)?;
+        let (caller, processes) =
+            empowered(caller, &home, &loaded, wants.outlet, wants.background)?;
         let session = runtime.session(caller, who.clone(), Filters::default());
         Ok(House {
             home,
@@ -103,6 +107,7 @@ impl House {
             session,
             events,
             cancel,
+            processes,
         })
     }
 }
@@ -208,7 +213,8 @@ fn empowered(
     home: &Home,
     loaded: &Loaded,
     outlet: Option<Outlet>,
-) -> Result<Caller> {
+    background: bool,
+) -> Result<(Caller, RunProcesses)> {
     let config = &loaded.effective;
     let workspace = Arc::new(Workspace::open(FilesConfig {
         workspace: loaded.workspace.clone(),
@@ -226,6 +232,7 @@ fn empowered(
             guardian: ourselves(GUARDIAN),
             sandbox: sandbox(home, config),
             session: ourselves(SESSION),
+            background,
             ..ProcessConfig::default()
         },
         workspace.clone(),
@@ -241,7 +248,7 @@ fn empowered(
         env!("CARGO_PKG_VERSION"),
         processes.shell().to_owned(),
     ));
-    powers.insert(processes);
+    powers.insert(processes.clone());
     powers.insert(ReadFiles::new(workspace.clone()));
     powers.insert(ListFiles::new(workspace.clone()));
     powers.insert(FindFiles::new(workspace.clone()));
@@ -254,7 +261,7 @@ fn empowered(
     powers.insert(Attachments);
     caller.powers = Arc::new(powers);
     caller.results = Some(store);
-    Ok(caller)
+    Ok((caller, processes))
 }
 
 /// How commands are shut in, and where they are tried out. Without the path of our own program

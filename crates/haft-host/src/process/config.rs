@@ -29,6 +29,10 @@ pub struct ProcessConfig {
     /// Program and arguments that end in [`super::session_main`]; used where haft has a terminal,
     /// which its commands must not reach
     pub session: Option<Vec<OsString>>,
+    /// Commands may outlive their call: this process lives long enough to be asked about them
+    pub background: bool,
+    /// How long a session can be asked about after its end
+    pub retention: Duration,
 }
 
 impl Default for ProcessConfig {
@@ -41,6 +45,8 @@ impl Default for ProcessConfig {
             guardian: None,
             sandbox: None,
             session: None,
+            background: false,
+            retention: Duration::from_secs(30 * 60),
         }
     }
 }

@@ -71,6 +71,14 @@ impl Family {
         (members, unsure)
     }
 
+    /// Send a signal to everyone. The leader must not have been reaped.
+    pub(super) fn send(&self, signal: Signal) {
+        let (members, _) = self.members();
+        self.signal(&members, signal);
+        // A stopped process hears nothing until it goes on.
+        self.signal(&members, Signal::CONT);
+    }
+
     fn signal(&self, members: &[Member], signal: Signal) {
         // One call for the whole group: nobody in it can fork away in between.
         let _ = kill_process_group(self.leader, signal);

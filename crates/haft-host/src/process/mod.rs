@@ -1,6 +1,7 @@
 //! Commands on this machine. A command is one call: it gets a filtered environment, no input,
 //! one pipe for all it writes and a time limit, and when the call is over nothing that it
-//! started is left. Who may run what is decided elsewhere.
+//! started is left. One that is to outlive its call becomes a session (see [`sessions`]). Who
+//! may run what is decided elsewhere.
 
 mod children;
 mod config;
@@ -12,6 +13,7 @@ mod procfs;
 mod record;
 mod rehearse;
 mod run;
+mod sessions;
 mod signals;
 mod started;
 mod text;
@@ -23,6 +25,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use haft_core::{Capability, Power, ToolError};
@@ -32,12 +35,14 @@ pub use guardian::guardian_main;
 pub use prepare::session_main;
 pub use record::{OUTPUT_CHARS, TAIL_CHARS};
 pub use run::{Finished, ShellRequest, Watch};
+pub use sessions::{Log, Program, Session, SessionEnd, SessionRequest, Wanted};
 pub use signals::signal_name;
 pub use started::settle;
 
 use crate::{FileResults, Workspace, filter_env};
 use guardian::Guardian;
 use record::Keep;
+use sessions::Sessions;
 
 /// Names the calls that a process runs under, outermost first, with colons between.
 const CALL_VARIABLE: &str = "HAFT_CALL";
@@ -55,6 +60,7 @@ struct Inner {
     workspace: Arc<Workspace>,
     results: Option<Arc<FileResults>>,
     guardian: Option<Arc<Guardian>>,
+    sessions: Arc<Sessions>,
 }
 
 impl Power for RunProcesses {
@@ -79,6 +85,7 @@ impl RunProcesses {
         RunProcesses {
             inner: Arc::new(Inner {
                 shell: config.shell(),
+                sessions: Arc::new(Sessions::default()),
                 config,
                 workspace,
                 results,
@@ -158,11 +165,12 @@ impl RunProcesses {
         ];
         let prepared = prepare::prepare(config, self.inner.workspace.path(), &request.cwd, &argv)?;
         let (command, entered, group) = (prepared.command, prepared.entered, prepared.group);
-        let beginning = started::start(command, &request.cwd, group, self.inner.guardian.clone())
+        let guardian = self.inner.guardian.clone();
+        let beginning = started::start(command, &request.cwd, group, Stdio::null(), guardian)
             .map_err(|error| start_error(error, &request, &self.inner.shell))?;
         let timeout = config.clamp_timeout(request.timeout);
         let keep = self.keep(watch.session);
-        let finished = run::follow(beginning, timeout, watch, keep).await?;
+        let finished = run::follow(beginning, timeout, watch, keep, None).await?;
         entered.confirm(finished)
     }
 
@@ -178,6 +186,7 @@ impl RunProcesses {
         Keep {
             open,
             max_bytes: self.inner.config.max_output,
+            held: OUTPUT_CHARS,
         }
     }
 }

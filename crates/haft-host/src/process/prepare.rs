@@ -98,6 +98,11 @@ impl Entered {
         Entered { level, report }
     }
 
+    /// What it is meant to be kept to.
+    pub(super) fn level(&self) -> Level {
+        self.level
+    }
+
     /// What really happened: a command that the sandbox refused has not run.
     pub(super) fn confirm(self, mut finished: Finished) -> Result<Finished, ToolError> {
         let stopped = finished.timed_out || finished.cancelled;

@@ -15,6 +15,8 @@ pub const TAIL_CHARS: usize = 4_000;
 pub(super) struct Keep<'a> {
     pub(super) open: Option<Box<Open<'a>>>,
     pub(super) max_bytes: u64,
+    /// Characters that are held in memory
+    pub(super) held: usize,
 }
 
 /// Gives a handle, and what to write to.
@@ -55,7 +57,7 @@ impl<'a> Record<'a> {
     pub(super) fn new(live: &'a mut (dyn FnMut(&str) + Send), keep: Keep<'a>) -> Self {
         Record {
             decoder: Decoder::default(),
-            tail: Tail::new(OUTPUT_CHARS),
+            tail: Tail::new(keep.held),
             live,
             keep,
             spill: Spill::default(),
@@ -175,6 +177,7 @@ mod tests {
         let keep = Keep {
             open: Some(Box::new(open)),
             max_bytes: max,
+            held: OUTPUT_CHARS,
         };
         let mut record = Record::new(&mut live, keep);
         let line = "0123456789abcdé\n".as_bytes();
@@ -224,6 +227,7 @@ mod tests {
         let keep = Keep {
             open: Some(Box::new(open)),
             max_bytes: 1 << 20,
+            held: OUTPUT_CHARS,
         };
         let mut record = Record::new(&mut live, keep);
         record.push(&b"x".repeat(OUTPUT_CHARS + 1));

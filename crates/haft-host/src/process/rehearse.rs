@@ -2,6 +2,7 @@
 //! machine and without sight of other processes.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use haft_core::ToolError;
 
@@ -43,13 +44,14 @@ impl RunProcesses {
             command,
             &request.cwd,
             Group::Given,
+            Stdio::null(),
             self.inner.guardian.clone(),
         )
         .map_err(|error| start_error(error, &request, &self.inner.shell))?;
         let timeout = config.clamp_timeout(request.timeout);
         let keep = self.keep(watch.session);
         let session = watch.session.to_owned();
-        let finished = run::follow(beginning, timeout, watch, keep).await?;
+        let finished = run::follow(beginning, timeout, watch, keep, None).await?;
         let finished = entered.confirm(finished)?;
         let trial = blocking(move || {
             begun.conclude(&session, &workspace).map_err(|error| {

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use haft_core::{CancelToken, ToolError};
 use rustix::pipe::fcntl_setpipe_size;
-use rustix::process::WaitIdStatus;
+use rustix::process::{Signal, WaitIdStatus};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::Level;
@@ -83,6 +84,10 @@ enum Stop {
     Cancelled,
 }
 
+/// Signals that somebody wants sent. They are sent by whoever follows the command, since nobody
+/// else knows that its number is still its own.
+pub(super) type Wishes = Option<UnboundedReceiver<Signal>>;
+
 /// A command being followed.
 struct Following<'a> {
     started: Started,
@@ -91,6 +96,7 @@ struct Following<'a> {
     record: Record<'a>,
     buffer: Vec<u8>,
     wide: bool,
+    wishes: Wishes,
 }
 
 /// Follow a command to its end. Dropping the future ends the command.
@@ -99,6 +105,7 @@ pub(super) async fn follow(
     timeout: Duration,
     watch: Watch<'_>,
     keep: Keep<'_>,
+    wishes: Wishes,
 ) -> Result<Finished, ToolError> {
     let begun = Instant::now();
     let started_at_ms = now_ms();
@@ -111,6 +118,7 @@ pub(super) async fn follow(
         record: Record::new(watch.live, keep),
         buffer: vec![0; CHUNK],
         wide: false,
+        wishes,
     };
     let stop = following.until_stopped(begun + timeout, watch.cancel).await;
     let status = following.end(stop).await;
@@ -138,6 +146,7 @@ impl Following<'_> {
                 () = &mut cancelled => return Stop::Cancelled,
                 () = &mut late => return Stop::TimedOut,
                 _ = self.exit.readable() => return Stop::Exited,
+                signal = wish(&mut self.wishes) => self.started.family.send(signal),
                 read = read(&mut self.pipe, &mut self.buffer) => self.take(read),
             }
         }
@@ -230,6 +239,17 @@ async fn read(pipe: &mut Option<Receiver>, buffer: &mut [u8]) -> io::Result<usiz
     }
 }
 
+/// The next signal to be sent, or never when nobody can ask for one.
+async fn wish(wishes: &mut Wishes) -> Signal {
+    if let Some(open) = wishes
+        && let Some(signal) = open.recv().await
+    {
+        return signal;
+    }
+    *wishes = None;
+    std::future::pending().await
+}
+
 struct Times {
     started_at_ms: u64,
     duration: Duration,
@@ -260,7 +280,7 @@ fn report(status: Option<WaitIdStatus>, stop: Stop, recorded: Recorded, times: T
     }
 }
 
-fn now_ms() -> u64 {
+pub(super) fn now_ms() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64)

@@ -42,6 +42,7 @@ pub(super) fn start(
     mut command: Command,
     directory: &Path,
     group: Group,
+    input: Stdio,
     guardian: Option<Arc<Guardian>>,
 ) -> io::Result<Beginning> {
     let tag: Arc<str> = random_tag()?.into();
@@ -50,7 +51,7 @@ pub(super) fn start(
         .current_dir(directory)
         .env("PWD", directory)
         .env(CALL_VARIABLE, chain(&tag))
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(writer.try_clone()?)
         .stderr(writer);
     if group == Group::Given {

@@ -9,13 +9,16 @@ use haft_core::{
     CommandLine, Effects, ErrorCode, Output, Repeat, Resource, Risk, Tool, ToolContext, ToolError,
     ToolResult, ToolSpec,
 };
-use haft_host::{Finished, LONGEST_TIMEOUT, RunProcesses, ShellRequest, Watch};
+use haft_host::{
+    Finished, LONGEST_TIMEOUT, Program, RunProcesses, SessionRequest, ShellRequest, Watch,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::preview;
+use crate::process::told;
 
 const DEFAULT_TIMEOUT_MS: u64 = 300_000;
 
@@ -25,7 +28,8 @@ const MARGIN: Duration = Duration::from_secs(60);
 
 /// Run a shell command and return its output: standard output and standard error in the order
 /// written. It has no input and no terminal. Each call starts anew: `cd` and variables do not
-/// last, use `cwd` instead. Everything the command starts ends with the call.
+/// last, use `cwd` instead. Everything the command starts ends with it. With `background` or
+/// `yieldMs` the command can outlive the call: the answer names a session for the process tools.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exec {
@@ -40,6 +44,18 @@ pub(super) struct Exec {
     #[serde(default)]
     #[schemars(extend("x-aliases" = ["timeout_ms", "timeoutMs"]))]
     timeout: Option<u64>,
+    /// Answer at once with a `sessionId` and let the command go on; it then has no time limit
+    /// but the `timeout` that is given
+    #[serde(default)]
+    background: bool,
+    /// Milliseconds to wait for the end before the command goes on in the background, 10 to
+    /// 120000
+    #[serde(default, rename = "yieldMs")]
+    #[schemars(extend("x-aliases" = ["yield_ms"]))]
+    yield_ms: Option<u64>,
+    /// Keep the input open for `process.write`: yes with `background`, else no, if left out
+    #[serde(default)]
+    stdin: Option<bool>,
     /// Where policy was told it would run
     #[serde(skip)]
     judged: OnceLock<PathBuf>,
@@ -85,10 +101,18 @@ impl Tool for Exec {
 
     fn effects(&self, power: &RunProcesses, cx: &ToolContext) -> Result<Effects, ToolError> {
         let cwd = self.directory(power)?;
+        if self.background
+            && let Some(error) = power.no_background()
+        {
+            return Err(error);
+        }
         let workspace = cx.caller.workspace.as_path();
         let mut effects = Effects::none()
             .writes(Resource::Tree(workspace.to_owned()))
             .bound_to(power.fingerprint());
+        if self.background || self.yield_ms.is_some() {
+            effects = effects.writes(told::sessions());
+        }
         if !cwd.starts_with(workspace) {
             effects = effects.writes(Resource::Tree(cwd.clone()));
         }
@@ -99,20 +123,27 @@ impl Tool for Exec {
     }
 
     async fn run(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
-        let (request, workdir) = self.request(power)?;
+        if self.background || (self.yield_ms.is_some() && power.no_background().is_none()) {
+            return self.run_session(power, cx).await;
+        }
+        let yields = self.yield_ms.map(clamp_yield);
+        let (mut request, workdir) = self.request(power)?;
+        let own = power.config().clamp_timeout(request.timeout);
+        let yields = yields.filter(|time| *time < own);
+        request.timeout = yields.unwrap_or(request.timeout);
         let watch = Watch {
             live: &mut |text| cx.progress(text),
             cancel: &cx.cancel,
             session: &cx.caller.session,
         };
         let mut finished = power.run(request, watch).await?;
-        if finished.cancelled && cx.timed_out() {
-            // The caller's deadline came before the command's own.
-            finished.cancelled = false;
-            finished.timed_out = true;
-            finished.timeout = finished.duration;
+        own_deadline(&mut finished, cx);
+        let would_go_on = yields.is_some() && finished.timed_out && !cx.timed_out();
+        let mut output = answer(finished, &workdir, Uuid::now_v7().to_string());
+        if would_go_on {
+            output.error = power.no_background();
         }
-        Ok(answer(finished, &workdir))
+        Ok(output)
     }
 
     async fn preview(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
@@ -129,7 +160,50 @@ impl Tool for Exec {
     }
 }
 
+/// A caller's deadline that came before the command's own is a time limit too.
+fn own_deadline(finished: &mut Finished, cx: &ToolContext) {
+    if finished.cancelled && cx.timed_out() {
+        finished.cancelled = false;
+        finished.timed_out = true;
+        finished.timeout = finished.duration;
+    }
+}
+
+/// Document 004's range.
+fn clamp_yield(asked: u64) -> Duration {
+    Duration::from_millis(asked.clamp(10, 120_000))
+}
+
 impl Exec {
+    /// Start it as a session, wait for its end as long as was asked, and let it go on.
+    async fn run_session(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
+        let cwd = self.directory(power)?;
+        let wait = match (self.background, self.yield_ms) {
+            (true, _) => None,
+            (false, asked) => asked.map(clamp_yield),
+        };
+        let session = power.begin(SessionRequest {
+            id: Uuid::now_v7().to_string(),
+            program: Program::Line(self.command),
+            cwd,
+            timeout: Duration::from_millis(self.timeout.unwrap_or(0)),
+            input: self.stdin.unwrap_or(self.background),
+            owner: cx.caller.session.to_string(),
+            call: cx.call_id.to_string(),
+        })?;
+        if let Some(time) = wait {
+            let live: &mut (dyn FnMut(&str) + Send) = &mut |text| cx.progress(text);
+            if let Some(mut finished) = session.within(time, live, &cx.cancel).await? {
+                own_deadline(&mut finished, cx);
+                power.forget(&session);
+                let workdir = session.workdir().to_string_lossy().into_owned();
+                return Ok(answer(finished, &workdir, session.id().to_owned()));
+            }
+        }
+        session.to_background();
+        Ok(told::running(&session))
+    }
+
     /// What is to be run, and where, in words.
     fn request(self, power: &RunProcesses) -> Result<(ShellRequest, String), ToolError> {
         let cwd = self.directory(power)?;
@@ -160,11 +234,11 @@ impl Exec {
     }
 }
 
-fn answer(finished: Finished, workdir: &str) -> Output {
+fn answer(finished: Finished, workdir: &str, session: String) -> Output {
     let error = failure(&finished);
     let structured = json!({
         "status": if error.is_none() { "completed" } else { "failed" },
-        "sessionId": Uuid::now_v7().to_string(),
+        "sessionId": session,
         "exitCode": finished.exit_code,
         "signal": finished.signal,
         "timedOut": finished.timed_out,
@@ -244,8 +318,9 @@ fn output_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "status": {"type": "string", "enum": ["completed", "failed"]},
+            "status": {"type": "string", "enum": ["completed", "failed", "running"]},
             "sessionId": {"type": "string"},
+            "pid": {"type": "integer"},
             "exitCode": {"type": ["integer", "null"]},
             "signal": {"type": ["string", "null"]},
             "timedOut": {"type": "boolean"},
@@ -258,7 +333,13 @@ fn output_schema() -> Value {
             "workdir": {"type": "string"},
             "isolation": {"type": "string", "enum": ["shared", "scoped", "sandboxed", "air-gapped"]},
         },
-        "required": ["status", "sessionId", "exitCode", "signal", "timedOut", "startedAt",
-                     "endedAt", "durationMs", "output", "tail", "truncated", "workdir", "isolation"],
+        "required": ["status", "sessionId", "startedAt", "tail", "workdir", "isolation"],
+        "oneOf": [
+            {"required": ["status", "sessionId", "exitCode", "signal", "timedOut", "startedAt",
+                          "endedAt", "durationMs", "output", "tail", "truncated", "workdir",
+                          "isolation"]},
+            {"required": ["status", "sessionId", "pid", "startedAt", "tail", "workdir",
+                          "isolation"]},
+        ],
     })
 }

@@ -6,7 +6,7 @@ mod exec;
 mod preview;
 mod reduce;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

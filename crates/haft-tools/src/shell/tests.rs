@@ -16,12 +16,12 @@ use haft_host::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-struct Fixture {
+pub(crate) struct Fixture {
     _dir: TempDir,
-    work: PathBuf,
+    pub(crate) work: PathBuf,
     results: Arc<FileResults>,
     events: Arc<Heard>,
-    caller: Arc<Caller>,
+    pub(crate) caller: Arc<Caller>,
 }
 
 #[derive(Default)]
@@ -36,6 +36,10 @@ impl EventSink for Heard {
 }
 
 fn fixture(keeping: bool) -> Fixture {
+    fixture_with(ProcessConfig::default(), keeping)
+}
+
+pub(crate) fn fixture_with(config: ProcessConfig, keeping: bool) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     let (work, other, home) = (root.join("work"), root.join("other"), root.join("home"));
@@ -49,11 +53,7 @@ fn fixture(keeping: bool) -> Fixture {
     })
     .unwrap();
     let results = Arc::new(FileResults::new(&home));
-    let power = RunProcesses::new(
-        ProcessConfig::default(),
-        Arc::new(files),
-        keeping.then(|| results.clone()),
-    );
+    let power = RunProcesses::new(config, Arc::new(files), keeping.then(|| results.clone()));
     let mut powers = Powers::none();
     powers.insert(ReadSystem::new("0.0.0", power.shell().to_owned()));
     powers.insert(power);
@@ -82,16 +82,19 @@ fn fixture(keeping: bool) -> Fixture {
 }
 
 impl Fixture {
-    fn context(&self, tool: &str) -> ToolContext {
+    pub(crate) fn context(&self, tool: &str) -> ToolContext {
         ToolContext::new("c".into(), tool.into(), self.caller.clone(), 80_000, false)
     }
 
-    async fn call(&self, tool: &str, args: &Value) -> Result<Output, ToolError> {
+    pub(crate) async fn call(&self, tool: &str, args: &Value) -> Result<Output, ToolError> {
         let cx = self.context(tool);
         let tool = crate::packs()
             .into_iter()
             .flat_map(|pack| pack.tools)
-            .find(|candidate| &*candidate.spec().name == tool)
+            .find(|candidate| {
+                let spec = candidate.spec();
+                &*spec.name == tool || spec.aliases.iter().any(|alias| alias == tool)
+            })
             .unwrap();
         let prepared = tool.prepare(args)?;
         prepared.effects(&cx)?;
@@ -103,7 +106,7 @@ impl Fixture {
     }
 }
 
-fn text(output: &Output) -> &str {
+pub(crate) fn text(output: &Output) -> &str {
     match output.content.as_slice() {
         [Block::Text { text }] => text,
         other => panic!("{other:?}"),
@@ -113,7 +116,7 @@ fn text(output: &Output) -> &str {
 #[tokio::test]
 async fn examples_answer_as_they_say() {
     let fixture = fixture(true);
-    for tool in [super::pack(), crate::system::pack()]
+    for tool in [super::pack(), crate::process::pack(), crate::system::pack()]
         .into_iter()
         .flat_map(|pack| pack.tools)
     {
@@ -185,7 +188,7 @@ async fn every_field_is_in_the_output_schema() {
         .unwrap();
     let spec = super::pack().tools[0].spec().clone();
     let schema = spec.output_schema.unwrap();
-    let mut required: Vec<&str> = schema["required"]
+    let mut required: Vec<&str> = schema["oneOf"][0]["required"]
         .as_array()
         .unwrap()
         .iter()

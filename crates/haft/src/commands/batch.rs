@@ -11,7 +11,7 @@ use crate::cli;
 use crate::exit;
 use crate::terminal::live::Voices;
 use crate::terminal::{drive, fail, input, show};
-use crate::wiring::House;
+use crate::wiring::{House, Wants};
 
 /// One entry of the array.
 #[derive(Deserialize)]
@@ -30,7 +30,11 @@ pub(crate) fn run(command: cli::Batch) -> Result<u8> {
         .into_iter()
         .map(|call| drive::in_manner(call, manner))
         .collect();
-    let house = House::open(&manner.seat, drive::wants(manner))?;
+    let wants = Wants {
+        background: true,
+        ..drive::wants(manner)
+    };
+    let house = House::open(&manner.seat, wants)?;
     fail::notices(&house.loaded.notices);
     let driven = drive::to_the_end(&house, manner, Voices::Many, async |runtime, session| {
         runtime.execute_parallel(session, calls).await

@@ -39,6 +39,7 @@ pub(crate) fn wants(manner: &Manner) -> Wants {
         person,
         budget: manner.budget,
         outlet: None,
+        background: false,
     }
 }
 
@@ -82,6 +83,8 @@ pub(crate) fn to_the_end<T>(
             interrupted = true;
             house.cancel.cancel();
         };
+        // Sessions belong to this process, so they end with the last call.
+        house.processes.end_sessions().await;
         drop(done);
         let shown = match showing {
             Some(showing) => showing.await.unwrap_or_default(),

@@ -77,25 +77,63 @@ const ROWS: &[Row] = &[
     ("shell.discard", |_| Vec::new()),
     ("shell.exec", |path| {
         let (folder, name) = split(path);
-        let line = |line: String| json!({ "command": line });
-        vec![
-            line(format!("echo changed > {path}")),
-            line(format!("echo changed >{path}")),
-            line(format!("echo changed >> {path}")),
-            line(format!("echo changed >| {path}")),
-            line(format!("echo changed &> {path}")),
-            line(format!("echo changed 1> '{path}'")),
-            line(format!("true && echo changed > \"{path}\" || true")),
-            line(format!("cd {folder} && echo changed > {name}")),
-            line(format!("cd {folder}; echo changed >> ./{name}")),
-            line(format!("(cd {folder}; echo changed > {name})")),
-            line(format!("ls | cat > {path}")),
-            line(format!("sh -c 'echo changed > {path}'")),
+        let mut rows: Vec<Value> = lines(path)
+            .into_iter()
+            .map(|line| json!({ "command": line }))
+            .collect();
+        rows.extend([
             json!({"command": format!("echo changed > {name}"), "cwd": folder}),
             json!({"cmd": format!("echo changed > {name}"), "workdir": folder}),
-        ]
+        ]);
+        rows
     }),
+    ("process.start", |path| {
+        let (folder, name) = split(path);
+        let mut rows: Vec<Value> = lines(path)
+            .into_iter()
+            .map(|line| json!({ "command": line }))
+            .collect();
+        rows.extend([
+            json!({"command": format!("echo changed > {name}"), "cwd": folder}),
+            json!({"command": "tee", "args": [path]}),
+            json!({"command": "sh", "args": ["-c", format!("echo changed > {path}")]}),
+        ]);
+        rows
+    }),
+    ("process.write", |path| {
+        let row = |line: String| json!({"sessionId": "x", "data": format!("{line}\n")});
+        lines(path).into_iter().map(row).collect()
+    }),
+    ("process.submit", |path| {
+        let row = |line: String| json!({"sessionId": "x", "data": line});
+        lines(path).into_iter().map(row).collect()
+    }),
+    ("process.manage", |path| {
+        let row = |line: String| json!({"action": "submit", "sessionId": "x", "data": line});
+        lines(path).into_iter().map(row).collect()
+    }),
+    // Ends programs and names no file.
+    ("process.kill", |_| Vec::new()),
 ];
+
+/// Lines that would change the file.
+fn lines(path: &str) -> Vec<String> {
+    let (folder, name) = split(path);
+    vec![
+        format!("echo changed > {path}"),
+        format!("echo changed >{path}"),
+        format!("echo changed >> {path}"),
+        format!("echo changed >| {path}"),
+        format!("echo changed &> {path}"),
+        format!("echo changed 1> '{path}'"),
+        format!("true && echo changed > \"{path}\" || true"),
+        format!("cd {folder} && echo changed > {name}"),
+        format!("cd {folder}; echo changed >> ./{name}"),
+        format!("(cd {folder}; echo changed > {name})"),
+        format!("ls | cat > {path}"),
+        format!("sh -c 'echo changed > {path}'"),
+    ]
+}
 
 /// The folder and the name of a spelling.
 fn split(path: &str) -> (&str, &str) {

@@ -17,5 +17,6 @@ mod place;
 mod policy;
 mod processes;
 mod pty;
+mod sessions;
 mod signals;
 mod trust;

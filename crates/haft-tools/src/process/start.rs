@@ -1,0 +1,118 @@
+//! `process.start`: a program in the background.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use haft_core::{
+    CommandLine, Effects, Resource, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
+};
+use haft_host::{Program, RunProcesses, SessionRequest};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::told;
+
+/// Start a program in the background and answer with its session. With `args`, even an empty
+/// list, `command` is one program and no shell is used; without, it is a line for the shell. The
+/// session ends with haft at the latest.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Start {
+    /// Command to execute
+    #[schemars(length(min = 1), extend("x-aliases" = ["cmd"]))]
+    command: String,
+    /// Command arguments, each as it is
+    #[serde(default)]
+    args: Option<Vec<String>>,
+    /// Directory to run in, relative to the workspace; the workspace itself if left out
+    #[serde(default)]
+    #[schemars(extend("x-aliases" = ["workdir"]))]
+    cwd: Option<String>,
+    /// Milliseconds until it is ended; a day if left out
+    #[serde(default)]
+    #[schemars(extend("x-aliases" = ["timeout_ms", "timeoutMs"]))]
+    timeout: Option<u64>,
+    /// Keep the input open for `process.write`: yes if left out
+    #[serde(default)]
+    stdin: Option<bool>,
+    /// Where policy was told it would run
+    #[serde(skip)]
+    judged: OnceLock<PathBuf>,
+}
+
+impl Tool for Start {
+    const NAME: &'static str = "process.start";
+    type Power = RunProcesses;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        spec.titled("Start a background process")
+            .tags(&["process", "background", "session", "run", "server"])
+            .side_effects(&["runs programs that may change files and use the network"])
+            .risk(Risk::High)
+    }
+
+    fn effects(&self, power: &RunProcesses, cx: &ToolContext) -> Result<Effects, ToolError> {
+        if let Some(error) = power.no_background() {
+            return Err(error);
+        }
+        let cwd = self.directory(power)?;
+        let workspace = cx.caller.workspace.as_path();
+        let mut effects = Effects::none()
+            .writes(Resource::Tree(workspace.to_owned()))
+            .writes(told::sessions())
+            .bound_to(power.fingerprint());
+        if !cwd.starts_with(workspace) {
+            effects = effects.writes(Resource::Tree(cwd.clone()));
+        }
+        Ok(effects.runs(match self.program() {
+            Program::Line(line) => CommandLine::Shell { line, cwd },
+            Program::Argv(argv) => CommandLine::Argv { argv, cwd },
+        }))
+    }
+
+    async fn run(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
+        let session = power.begin(SessionRequest {
+            id: Uuid::now_v7().to_string(),
+            program: self.program(),
+            cwd: self.directory(power)?,
+            timeout: Duration::from_millis(self.timeout.unwrap_or(0)),
+            input: self.stdin.unwrap_or(true),
+            owner: cx.caller.session.to_string(),
+            call: cx.call_id.to_string(),
+        })?;
+        session.to_background();
+        Ok(told::running(&session))
+    }
+}
+
+impl Start {
+    fn program(&self) -> Program {
+        match &self.args {
+            None => Program::Line(self.command.clone()),
+            Some(args) => {
+                let mut argv = vec![self.command.clone()];
+                argv.extend(args.iter().cloned());
+                Program::Argv(argv)
+            }
+        }
+    }
+
+    /// Where it runs. A link that was moved after policy had looked is noticed.
+    fn directory(&self, power: &RunProcesses) -> Result<PathBuf, ToolError> {
+        if self.command.trim().is_empty() {
+            return Err(ToolError::input_invalid("`command`: must not be empty"));
+        }
+        let now = power.directory(self.cwd.as_deref())?;
+        let judged = self.judged.get_or_init(|| now.clone());
+        if *judged == now {
+            return Ok(now);
+        }
+        Err(ToolError::conflict(format!(
+            "the working directory now leads elsewhere: `{}`",
+            now.display()
+        ))
+        .hint("call again"))
+    }
+}

@@ -1,0 +1,125 @@
+//! Commands that go on in the background: within one `haft batch`, and not beyond it.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::place::{PATIENCE, Place, verdict};
+
+/// Whether a process runs whose command line holds this word.
+fn running(word: &str) -> bool {
+    let has = |entry: &Path| {
+        std::fs::read(entry.join("cmdline")).is_ok_and(|line| {
+            line.split(|byte| *byte == 0)
+                .any(|one| one == word.as_bytes())
+        })
+    };
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .any(|entry| has(&entry.path()))
+}
+
+#[test]
+fn a_later_call_of_the_batch_finds_the_session_by_the_call_that_started_it() {
+    let place = Place::new();
+    let outcomes = place.batch(
+        &json!([
+            {"id": "cat", "name": "Bash", "args": {"command": "cat; echo end", "background": true}},
+            {"name": "Process", "args": {"action": "submit", "sessionId": "cat", "data": "hello"}},
+            {"name": "process.write", "args": {"sessionId": "cat", "data": "there\n", "eof": true}},
+            {"name": "process.list", "args": {}},
+            {"name": "process.kill", "args": {"sessionId": "nobody"}},
+        ]),
+        &["--yes"],
+    );
+    let verdicts: Vec<String> = outcomes.iter().map(verdict).collect();
+    assert_eq!(verdicts, ["ok", "ok", "ok", "ok", "execution_failed"]);
+    let started = &outcomes[0]["structured"];
+    assert_eq!(started["status"], "running");
+    assert_eq!(outcomes[1]["structured"]["sessionId"], started["sessionId"]);
+    assert_eq!(
+        outcomes[3]["structured"]["sessions"][0]["sessionId"],
+        started["sessionId"]
+    );
+}
+
+#[test]
+fn sessions_end_with_the_batch() {
+    let place = Place::new();
+    // A number that nobody else sleeps for, so that the process can be found.
+    let word = format!("{}.{}", 1000, std::process::id());
+    let begun = Instant::now();
+    let outcomes = place.batch(
+        &json!([
+            {"name": "shell.exec", "args": {"command": format!("trap '' TERM; sleep {word}"), "yieldMs": 200}},
+            {"name": "process.start", "args": {"command": "sleep", "args": [word]}},
+        ]),
+        &["--yes"],
+    );
+    for outcome in &outcomes {
+        assert_eq!(outcome["structured"]["status"], "running", "{outcome}");
+    }
+    assert!(!running(&word));
+    assert!(begun.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_single_call_leaves_nothing_running() {
+    let place = Place::new();
+    for (tool, args) in [
+        ("Bash", json!({"command": "sleep 1000", "background": true})),
+        ("Bash", json!({"command": "sleep 1000", "yieldMs": 10})),
+        ("process.start", json!({"command": "sleep 1000"})),
+    ] {
+        let outcome = place.call(tool, &args, &["--yes"]);
+        assert_eq!(verdict(&outcome), "not_available", "{tool} {args}");
+        let hint = outcome["error"]["hint"].as_str().unwrap();
+        assert!(hint.contains("`haft batch`"), "{hint}");
+    }
+    let quick = json!({"command": "echo quick", "yieldMs": 120_000});
+    let outcome = place.call("Bash", &quick, &["--yes"]);
+    assert_eq!(outcome["structured"]["output"], "quick\n");
+}
+
+#[test]
+fn looking_is_silent_and_telling_asks() {
+    let place = Place::new();
+    let check = |tool: &str, args: Value, expected: &str| {
+        let ran = place.run(["policy", "explain", tool, &args.to_string(), "--json"]);
+        assert_eq!(ran.json()["verdict"], expected, "{tool} {args}");
+    };
+    let id = "x";
+    check("process.list", json!({}), "allow");
+    check("process.poll", json!({ "sessionId": id }), "allow");
+    check("process.status", json!({"pid": 1}), "allow");
+    check("Process", json!({"action": "list"}), "allow");
+    check(
+        "Process",
+        json!({"action": "log", "sessionId": id}),
+        "allow",
+    );
+    check("Process", json!({"action": "kill", "sessionId": id}), "ask");
+    check("process.kill", json!({ "sessionId": id }), "ask");
+    check(
+        "process.submit",
+        json!({"sessionId": id, "data": "y"}),
+        "ask",
+    );
+    check(
+        "process.write",
+        json!({"sessionId": id, "data": "y"}),
+        "ask",
+    );
+
+    place.config("tools:\n  rules:\n    deny: ['shell.exec(rm *)', 'shell.exec(kill *)']\n");
+    let rm = json!({"sessionId": id, "data": "ls; rm -rf x"});
+    check("process.submit", rm, "deny");
+    check("process.kill", json!({ "sessionId": id }), "deny");
+    check(
+        "Process",
+        json!({"action": "kill", "sessionId": id}),
+        "deny",
+    );
+}
