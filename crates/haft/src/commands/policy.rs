@@ -40,7 +40,12 @@ pub(crate) fn run(command: cli::Policy) -> Result<u8> {
 }
 
 fn explain(seat: &Seat, tool: &str, args: Option<&str>, as_json: bool) -> Result<u8> {
-    let house = House::open(seat, Wants::default())?;
+    // Nothing runs, so what only a batch may do can be explained too.
+    let wants = Wants {
+        background: true,
+        ..Wants::default()
+    };
+    let house = House::open(seat, wants)?;
     fail::notices(&house.loaded.notices);
     let args = input::arguments(args)?;
     let explanation = match house.runtime.explain(&house.session, tool, args.as_ref()) {

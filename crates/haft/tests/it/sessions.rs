@@ -102,6 +102,7 @@ fn looking_is_silent_and_telling_asks() {
     );
     check("Process", json!({"action": "kill", "sessionId": id}), "ask");
     check("process.kill", json!({ "sessionId": id }), "ask");
+    check("process.start", json!({"command": "sleep 1"}), "ask");
     check(
         "process.submit",
         json!({"sessionId": id, "data": "y"}),
