@@ -17,6 +17,7 @@ mod place;
 mod policy;
 mod processes;
 mod pty;
+mod search;
 mod sessions;
 mod signals;
 mod trust;
