@@ -70,7 +70,14 @@ pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 fn haft(bench: &Bench) -> Result<Rc<RefCell<Program>>> {
-    let arguments = ["build", "--profile", "dist", "--quiet", "-p", "haft-runtime"];
+    let arguments = [
+        "build",
+        "--profile",
+        "dist",
+        "--quiet",
+        "-p",
+        "haft-runtime",
+    ];
     let built = cargo()
         .args(arguments)
         .args(["--example", "bench_pipeline"])

@@ -58,6 +58,11 @@ const BINARY_MAY: &[&str] = &["std::fs", "rustix::fs", "rustix::process::geteuid
 /// Crates whose work is the machine, or the development of haft.
 const MACHINE_ROOMS: &[&str] = &["haft-host", "haft-testkit", "xtask"];
 
+/// A crate with an evaluation behind the feature `eval`, which no shipped binary turns on. It
+/// reads its data sets and a clock.
+const EVALUATED: &str = "haft-search";
+const EVALUATION: &str = "/src/eval/";
+
 const RUNTIMES: &[&str] = &[
     "tokio",
     "async-std",
@@ -162,14 +167,18 @@ fn one_machine_room(workspace: &Workspace) -> Vec<Finding> {
         } else {
             OWN_PROCESS.to_vec()
         };
-        for source in one.shipped() {
+        let evaluated = one.name == EVALUATED;
+        for source in one
+            .shipped()
+            .filter(|source| !(evaluated && source.path.contains(EVALUATION)))
+        {
             let cure = "only `haft-host` touches the machine: add what is needed to a power there";
             named(source, MACHINE, &allowed, cure, &mut findings);
             if !binary {
                 called(source, PATH_QUESTIONS, cure, &mut findings);
             }
         }
-        if !binary {
+        if !binary && !evaluated {
             let cure = "only `haft-host` touches the machine: drop the dependency";
             depends(one, &["rustix", "tempfile"], cure, &mut findings);
         }

@@ -12,13 +12,16 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 /// Files up to this size are read whole.
-const WHOLE: usize = 4 << 20;
+const WHOLE: usize = 1 << 20;
 /// Where a pattern spans lines, files up to this size are read whole.
 const WHOLE_ACROSS: usize = 64 << 20;
 /// The longest line, and the largest window with the lines around it.
 const LONGEST_LINE: usize = 64 << 20;
-/// What the buffer starts with, and shrinks to after a large file.
-const USUAL: usize = 256 << 10;
+/// The buffer's size, a bit above the largest file, so that one read meets its end. Memory that
+/// was never written to costs nothing.
+const ROOM: usize = WHOLE + (4 << 10);
+/// Read at a time where a whole file is looked through.
+const CHUNK: usize = 256 << 10;
 
 /// Bytes at the start of a file that must not hold a NUL byte.
 const LOOKED_AT: usize = 8 << 10;
@@ -57,7 +60,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new() -> Self {
         Reader {
-            buffer: vec![0; USUAL],
+            buffer: vec![0; ROOM],
         }
     }
 
@@ -72,7 +75,7 @@ impl Reader {
         if size > limit {
             return Ok(Content::Large(File::from(file)));
         }
-        self.fit(size + 1);
+        self.fit(size);
         let mut filled = 0;
         loop {
             let room = &mut self.buffer[filled..];
@@ -91,13 +94,12 @@ impl Reader {
         }
     }
 
-    /// Large enough for this file, and not much larger than usual for long.
+    /// Large enough for this file, and no larger than usual for long.
     fn fit(&mut self, size: usize) {
-        if size > self.buffer.len() {
-            self.buffer.resize(size.next_power_of_two(), 0);
-        } else if self.buffer.len() > WHOLE * 2 && size <= USUAL {
-            self.buffer.truncate(USUAL);
-            self.buffer.shrink_to_fit();
+        if size >= self.buffer.len() {
+            self.buffer.resize(size + (ROOM - WHOLE), 0);
+        } else if self.buffer.len() > 2 * ROOM && size <= WHOLE {
+            self.buffer = vec![0; ROOM];
         }
     }
 }
@@ -117,7 +119,7 @@ pub(super) struct Windows<'r> {
 impl<'r> Windows<'r> {
     pub(super) fn new(reader: &'r mut Reader, mut file: File, context: usize) -> io::Result<Self> {
         file.rewind()?;
-        reader.fit(WHOLE);
+        reader.fit(0);
         Ok(Windows {
             file,
             buffer: &mut reader.buffer,
@@ -190,7 +192,7 @@ impl<'r> Windows<'r> {
 
 /// Whether all of a large file is text.
 pub(super) fn is_text_throughout(file: &File, cancel: &CancelToken) -> Result<bool, Stopped> {
-    let mut chunk = vec![0; USUAL];
+    let mut chunk = vec![0; CHUNK];
     let mut kept = 0;
     let mut at = 0;
     loop {
@@ -292,8 +294,8 @@ mod tests {
             assert_eq!(throughout, Ok(expected));
         };
         check(b"plain\n", true);
-        check("ü".repeat(USUAL).as_bytes(), true);
-        check(&["aü".repeat(USUAL).as_bytes(), b"\xc3"].concat(), false);
+        check("ü".repeat(CHUNK).as_bytes(), true);
+        check(&["aü".repeat(CHUNK).as_bytes(), b"\xc3"].concat(), false);
         check(b"caf\xe9", false);
         check(b"a\0b", false);
     }
