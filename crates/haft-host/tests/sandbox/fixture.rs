@@ -32,7 +32,8 @@ pub(crate) fn open_place() -> PathBuf {
     let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let open =
         |path: &Path| fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o001 != 0);
-    if fs::create_dir_all(&built).is_ok() && built.ancestors().all(open) {
+    let temporary = built.starts_with("/tmp");
+    if !temporary && fs::create_dir_all(&built).is_ok() && built.ancestors().all(open) {
         built
     } else {
         "/var/tmp".into()
