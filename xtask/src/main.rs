@@ -20,7 +20,8 @@ usage: cargo xtask COMMAND
   test    everything that must hold: format, clippy, build, tests, doc tests, tidy
   tidy    the rules of the house
   docs    write the generated pages under docs/
-  bench   the benchmark: [--rounds N] [--only WORD] [--json FILE]";
+  bench   the benchmark: [--rounds N] [--only WORD] [--json FILE]
+  eval    search [--data DIR]… [--json] [--dump FILE]: how well tools are found";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -42,9 +43,20 @@ fn run(arguments: &[String]) -> Result<bool> {
         ["tidy"] => Ok(tidy::run()? == 0),
         ["docs"] => docs::write().map(|()| true),
         ["bench", ref options @ ..] => bench::run(options),
+        ["eval", "search", ref options @ ..] => eval_search(options),
         _ => {
             eprintln!("{USAGE}");
             Ok(false)
         }
     }
+}
+
+/// The evaluation lives beside what it judges, behind a feature that no binary turns on.
+fn eval_search(options: &[&str]) -> Result<bool> {
+    let status = workspace::cargo()
+        .args(["run", "--quiet", "--release", "-p", "haft-search"])
+        .args(["--features", "eval", "--example", "eval", "--"])
+        .args(options)
+        .status()?;
+    Ok(status.success())
 }
