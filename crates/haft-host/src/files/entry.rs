@@ -57,7 +57,8 @@ impl Workspace {
             .hint("name what is inside it"));
         }
         let holds_root = self.roots.iter().any(|root| root.path.starts_with(path));
-        if holds_root || self.home.starts_with(path) || self.holds_project_config(path) {
+        let holds_home = self.home.starts_with(path) || self.way_home.starts_with(path);
+        if holds_root || holds_home || self.holds_project_config(path) {
             return Err(ToolError::denied(format!(
                 "haft's own files are in there and are closed to tools: `{}`",
                 shown()

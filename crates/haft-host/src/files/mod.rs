@@ -63,6 +63,8 @@ pub struct Workspace {
     /// The workspace first
     roots: Vec<Root>,
     home: PathBuf,
+    /// The way to it as it was given: a link on that way is ours too
+    way_home: PathBuf,
     seen: Seen,
 }
 
@@ -132,11 +134,13 @@ impl Workspace {
         }
         let home = std::path::absolute(&config.home)
             .map_err(|error| failure("use", &config.home, error))?;
+        let way_home = home.clone();
         let home = walk::real_path(Path::new("/"), &home)
             .map_err(|stopped| failure("use", &stopped.at, std::io::Error::other("bad path")))?;
         Ok(Workspace {
             roots,
             home,
+            way_home,
             seen: Seen::default(),
         })
     }

@@ -164,3 +164,29 @@ fn records_are_for_their_owner_alone() {
         assert_eq!(mode, 0o600, "{path}");
     }
 }
+
+/// A link on the way to haft's home cannot be moved away or removed.
+#[test]
+fn the_way_to_the_home_is_protected_too() {
+    let place = Place::new();
+    let real = place.workspace.join("real");
+    fs::create_dir(&real).unwrap();
+    let link = place.workspace.join("home");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    for (tool, args) in [
+        ("file.move", json!({"from": "home", "to": "elsewhere"})),
+        ("file.delete", json!({"path": "home"})),
+        ("file.delete", json!({"path": "real", "recursive": true})),
+    ] {
+        let mut command = place.haft();
+        command.env("HAFT_HOME", &link);
+        command.args(["call", tool, &args.to_string(), "--yes", "--json"]);
+        let ran = crate::place::finish(&mut command);
+        assert_eq!(
+            ran.exits(1).json()["error"]["code"],
+            "denied",
+            "{tool} {args}"
+        );
+    }
+    assert!(link.is_symlink() && real.is_dir());
+}
