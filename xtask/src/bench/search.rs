@@ -226,13 +226,13 @@ impl World {
     fn compare(&self, ours: &[String], theirs: &[String]) -> Result<usize> {
         let mine = self.places(ours)?;
         let others = self.places(theirs)?;
-        // Files that are not UTF-8 are skipped by contract.
+        // Files that are not UTF-8 are skipped by contract; ripgrep stops at a NUL byte instead.
         let is_text = |place: &&String| {
             let path = place.split(':').next().unwrap_or_default();
-            fs::read_to_string(self.tree.join(path)).is_ok()
+            fs::read_to_string(self.tree.join(path)).is_ok_and(|text| !text.contains('\0'))
         };
         let missing: Vec<&String> = others.difference(&mine).filter(is_text).take(5).collect();
-        let extra: Vec<&String> = mine.difference(&others).take(5).collect();
+        let extra: Vec<&String> = mine.difference(&others).filter(is_text).take(5).collect();
         if mine.is_empty() || !missing.is_empty() || !extra.is_empty() {
             bail!(
                 "answers differ for `{}`: {} ours; missing {missing:?}, extra {extra:?}",
