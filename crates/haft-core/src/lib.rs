@@ -33,7 +33,9 @@ pub use pack::Pack;
 pub use reduce::{ReduceContext, Reducer};
 pub use results::{KeptResult, ResultStore};
 pub use schema::{parameter_aliases, tool_schema};
-pub use spec::{ConstraintKind, ConstraintSpec, Example, Module, Repeat, Risk, Source, ToolSpec};
+pub use spec::{
+    ConstraintKind, ConstraintSpec, Example, Exposure, Module, Repeat, Risk, Source, ToolSpec,
+};
 pub use tool::{DynTool, Prepared, Tool, ToolResult, typed};
 
 /// A boxed future, as erased traits return it.

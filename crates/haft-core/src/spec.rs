@@ -35,6 +35,8 @@ pub struct ToolSpec {
     pub repeat: Repeat,
     pub risk: Risk,
     pub capabilities: Vec<Capability>,
+    /// How models come to know of it
+    pub exposure: Exposure,
     /// Passes toolset allow lists
     pub always_include: bool,
     pub eager_input_streaming: bool,
@@ -88,6 +90,7 @@ impl ToolSpec {
             repeat: Repeat::Unsafe,
             risk: Risk::Medium,
             capabilities: Vec::new(),
+            exposure: Exposure::Domain,
             always_include: false,
             eager_input_streaming: false,
             max_result_chars: None,
@@ -178,6 +181,30 @@ pub enum Repeat {
     Keyed,
     #[default]
     Unsafe,
+}
+
+/// How a tool is shown to a model that cannot be shown everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exposure {
+    /// With its schema, as one line, or to be found, by how much room there is
+    #[default]
+    Domain,
+    /// With its schema, however little room there is
+    Direct,
+    /// A meta-tool that every mode shows
+    EveryMode,
+    /// A meta-tool for models that do not see the schemas
+    WithoutSchemas,
+    /// A meta-tool for models that do not see the tools
+    WithoutTools,
+}
+
+impl Exposure {
+    /// Whether it is a tool about tools: shown where it helps, never searched for.
+    pub fn is_meta(self) -> bool {
+        !matches!(self, Exposure::Domain | Exposure::Direct)
+    }
 }
 
 #[derive(

@@ -6,7 +6,9 @@
 
 mod approvals;
 mod arguments;
+mod catalogue;
 mod definitions;
+mod discovery;
 mod door;
 mod events;
 mod flight;
@@ -23,7 +25,9 @@ mod view;
 mod visible;
 
 pub use arguments::parse_arguments;
+pub use catalogue::IndexStore;
 pub use definitions::{Definition, Definitions, Shape};
+pub use discovery::{Category, Search, SearchHit, Whereabouts};
 pub use events::EventBus;
 pub use pipeline::Explanation;
 pub use reducers::{ReducerTaken, Reducers, Registered};

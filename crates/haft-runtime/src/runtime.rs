@@ -8,6 +8,7 @@ use haft_core::{Pack, ToolError};
 use haft_policy::Policy;
 
 use crate::approvals::Approvals;
+use crate::catalogue::{Catalogue, IndexStore};
 use crate::scheduler::{Scheduler, Ticket};
 use crate::{Reducers, RegisterError, Registry};
 
@@ -49,6 +50,7 @@ pub struct Runtime {
     scheduler: Arc<Scheduler>,
     approvals: Approvals,
     remember: Option<RememberRule>,
+    catalogue: Catalogue,
 }
 
 impl Runtime {
@@ -62,6 +64,7 @@ impl Runtime {
             scheduler: Arc::default(),
             approvals,
             remember: None,
+            catalogue: Catalogue::default(),
         }
     }
 
@@ -69,6 +72,13 @@ impl Runtime {
     #[must_use]
     pub fn remembering(mut self, remember: RememberRule) -> Self {
         self.remember = Some(remember);
+        self
+    }
+
+    /// Where the search index is kept between runs; without it, it is made at the first search.
+    #[must_use]
+    pub fn keeping_index(mut self, store: IndexStore) -> Self {
+        self.catalogue.keep_in(store);
         self
     }
 
@@ -101,6 +111,10 @@ impl Runtime {
     /// the old one no longer count.
     pub fn set_policy(&self, policy: Policy) {
         self.policy.store(Arc::new(policy));
+    }
+
+    pub(crate) fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
     }
 
     pub(crate) fn approvals(&self) -> &Approvals {

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use haft_core::{Source, ToolContext, canonical_module, module_aliases};
 use haft_policy::{Bound, Policy, Who};
+use haft_search::Searcher;
 
 use crate::definitions::DefinitionCache;
 use crate::{Definitions, Entry, Shape, Snapshot};
@@ -40,6 +41,8 @@ pub struct View {
     /// Positions of the tools that can be seen; it does not change while the view lives
     seen: OnceLock<Box<[usize]>>,
     definitions: DefinitionCache,
+    /// Made at the first search
+    searcher: OnceLock<Searcher>,
 }
 
 impl View {
@@ -61,6 +64,7 @@ impl View {
             bound,
             seen: OnceLock::new(),
             definitions,
+            searcher: OnceLock::new(),
         }
     }
 
@@ -142,6 +146,11 @@ impl View {
     /// The tools this caller can see.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.visible().iter().map(|&index| self.entry(index))
+    }
+
+    /// The search over the tools of this view.
+    pub(crate) fn searcher(&self, make: impl FnOnce(&Arc<Snapshot>) -> Searcher) -> &Searcher {
+        self.searcher.get_or_init(|| make(&self.snapshot))
     }
 
     /// What a model is told: available tools, within toolset and filters, not denied. The same

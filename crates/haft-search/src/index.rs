@@ -128,6 +128,18 @@ impl Index {
         changes
     }
 
+    /// Keep only the tools whose id passes.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        let tools = self.data.tools.iter().flatten();
+        let gone: Vec<Box<str>> = tools
+            .filter(|tool| !keep(&tool.id))
+            .map(|tool| tool.id.clone())
+            .collect();
+        for id in gone {
+            self.remove(&id);
+        }
+    }
+
     pub fn contains(&self, id: &str) -> bool {
         self.data.by_id.contains_key(id)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_core::{Caller, CancelToken, EventSink, Identity, NoEvents, Person, Powers, ResolvePath};
 use haft_host::FileResults;
 use haft_policy::{Layer, Places, Policy, PolicyConfig, Who};
-use haft_runtime::{Filters, RememberRule, Runtime, RuntimeConfig, Session};
+use haft_runtime::{Filters, IndexStore, RememberRule, Runtime, RuntimeConfig, Session};
 use tempfile::TempDir;
 
 use crate::{Cells, pack};
@@ -27,6 +27,7 @@ pub struct HouseBuilder {
     person: Option<Arc<dyn Person>>,
     events: Option<Arc<dyn EventSink>>,
     remember: Option<RememberRule>,
+    index: Option<IndexStore>,
 }
 
 impl House {
@@ -96,6 +97,12 @@ impl HouseBuilder {
         self
     }
 
+    #[must_use]
+    pub fn index(mut self, store: IndexStore) -> Self {
+        self.index = Some(store);
+        self
+    }
+
     /// Build it.
     ///
     /// # Panics
@@ -108,6 +115,9 @@ impl HouseBuilder {
         let mut runtime = Runtime::new(self.config, policy);
         if let Some(remember) = self.remember {
             runtime = runtime.remembering(remember);
+        }
+        if let Some(store) = self.index {
+            runtime = runtime.keeping_index(store);
         }
         runtime.install(&[pack()]).expect("fixture names are free");
         House {

@@ -113,6 +113,33 @@ pub(crate) enum ToolsAction {
         #[command(flatten)]
         seat: Seat,
     },
+    /// Find tools by a sentence in any language
+    Search {
+        /// What you want to do, or a name
+        query: String,
+        /// How many tools to show
+        #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+        limit: u16,
+        /// Print {results, nothing_fits, categories} as JSON
+        #[arg(long)]
+        json: bool,
+        /// Show what each score is made of, and the nearest tools even where none fits
+        #[arg(long)]
+        explain: bool,
+        /// Say why this tool is not among them: denied, unavailable, or its rank
+        #[arg(long, value_name = "TOOL", add = ArgValueCompleter::new(tool_names))]
+        why: Option<String>,
+        #[command(flatten)]
+        seat: Seat,
+    },
+    /// List the groups that tools come in
+    Categories {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        seat: Seat,
+    },
     /// Print the schemas of a module's tools as JSON
     Schema {
         /// Module, as in `haft tools`

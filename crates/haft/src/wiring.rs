@@ -17,7 +17,7 @@ use haft_host::{
     RealPaths, RunProcesses, Sandbox, SearchText, Workspace, WriteFiles,
 };
 use haft_policy::{Layer, Places, Policy, PolicyError, Who};
-use haft_runtime::{EventBus, Filters, RememberRule, Runtime, RuntimeConfig, Session};
+use haft_runtime::{EventBus, Filters, IndexStore, RememberRule, Runtime, RuntimeConfig, Session};
 use serde_json::Value;
 
 use crate::cli::Seat;
@@ -33,6 +33,10 @@ pub(crate) const SESSION: &str = "__session";
 
 /// First argument of the process that shuts a command into its sandbox.
 pub(crate) const LAUNCHER: &str = "__launch";
+
+/// The search index in haft's home; beyond this size something is wrong with it.
+const INDEX: &str = "tools.index";
+const LARGEST_INDEX: u64 = 512 << 20;
 
 /// A runtime with a caller in it.
 pub(crate) struct House {
@@ -75,7 +79,8 @@ impl House {
             .check_who(&who)
             .map_err(|error| Usage(told(&error)))?;
         let runtime = Runtime::new(limits(&loaded, wants.budget), policy)
-            .remembering(remember(&home, &loaded));
+            .remembering(remember(&home, &loaded))
+            .keeping_index(index_store(&home));
         runtime.install(&packs)?;
         check_actions(&runtime, &loaded.layers)?;
         let events = EventBus::new();
@@ -205,6 +210,18 @@ fn remember(home: &Home, loaded: &Loaded) -> RememberRule {
         }
         compile(&layers, &workspace, &home).map_err(|error| error.to_string())
     })
+}
+
+/// The search index stays between runs, so that tools are not embedded again. A store that fails
+/// costs time, not the search.
+fn index_store(home: &Home) -> IndexStore {
+    let (from, to) = (home.clone(), home.clone());
+    IndexStore {
+        load: Box::new(move || from.read(INDEX, LARGEST_INDEX).ok().flatten()),
+        save: Box::new(move |bytes| {
+            let _ = to.write(INDEX, bytes);
+        }),
+    }
 }
 
 /// Every power this host has, for this workspace.

@@ -5,6 +5,7 @@
 mod approvals;
 mod batch;
 mod calls;
+mod discovery;
 mod order;
 mod registry;
 mod results;

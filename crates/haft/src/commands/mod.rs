@@ -4,6 +4,7 @@ mod batch;
 mod call;
 mod completions;
 mod config;
+mod discover;
 mod doctor;
 mod policy;
 mod tools;

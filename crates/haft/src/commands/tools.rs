@@ -8,6 +8,7 @@ use haft_runtime::Entry;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::discover;
 use crate::cli::{self, Seat, ToolsAction};
 use crate::terminal::{fail, print, show, table};
 use crate::wiring::{House, Wants};
@@ -16,6 +17,22 @@ pub(crate) fn run(command: cli::Tools) -> Result<u8> {
     match command.action {
         None => list(&command.seat, command.json),
         Some(ToolsAction::Show { name, json, seat }) => show_one(&seat, &name, json),
+        Some(ToolsAction::Search {
+            query,
+            limit,
+            json,
+            explain,
+            why,
+            seat,
+        }) => {
+            let manner = discover::Manner {
+                limit: limit.into(),
+                json,
+                explain,
+            };
+            discover::search(&open(&seat)?, &query, &manner, why.as_deref())
+        }
+        Some(ToolsAction::Categories { json, seat }) => discover::categories(&open(&seat)?, json),
         Some(ToolsAction::Schema { module, seat }) => schema(&seat, &module),
     }
 }
@@ -214,7 +231,7 @@ fn or_dash(text: String) -> String {
 }
 
 /// On one line, so that a list has a line a tool.
-fn first_sentence(text: &str) -> String {
+pub(super) fn first_sentence(text: &str) -> String {
     let paragraph = text.split("\n\n").next().unwrap_or_default();
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = line.find(". ").unwrap_or(line.len());

@@ -20,4 +20,5 @@ mod pty;
 mod search;
 mod sessions;
 mod signals;
+mod tool_search;
 mod trust;
