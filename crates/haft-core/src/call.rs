@@ -11,7 +11,7 @@ use serde_json::Value;
 pub struct Call {
     /// The caller's own id for this call; one is made when there is none
     pub id: Option<String>,
-    pub name: String,
+    pub name: Arc<str>,
     /// Shared, because the tool, listeners and the record of the call all look at them
     pub args: Arc<Value>,
     /// May shorten the tool's deadline, never lengthen it
@@ -21,7 +21,7 @@ pub struct Call {
 }
 
 impl Call {
-    pub fn new(name: impl Into<String>, args: impl Into<Arc<Value>>) -> Self {
+    pub fn new(name: impl Into<Arc<str>>, args: impl Into<Arc<Value>>) -> Self {
         Call {
             id: None,
             name: name.into(),

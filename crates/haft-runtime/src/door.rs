@@ -1,10 +1,12 @@
 //! The one door: every call of every front end comes in here.
 
 use std::future::poll_fn;
+use std::mem;
 use std::sync::Arc;
 use std::task::Poll;
 
 use futures_util::StreamExt;
+use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
 use haft_core::{Call, Caller, Outcome, ToolError};
 use haft_policy::Who;
@@ -34,18 +36,24 @@ impl Runtime {
             .collect();
         let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
         let mut waiting = FuturesUnordered::new();
+        // Most calls end without ever having to wait: they walk in one place, one after the other.
+        let mut walk = Box::pin(OptionFuture::default());
         for (place, (call, ticket)) in calls.into_iter().zip(tickets).enumerate() {
-            let mut walk = Box::pin(pipeline::walk(self, session, call, ticket, share));
-            // Most calls end without ever having to wait.
+            walk.set(Some(pipeline::walk(self, session, call, ticket, share)).into());
             match poll_fn(|task| Poll::Ready(walk.as_mut().poll(task))).await {
-                Poll::Ready(outcome) => outcomes[place] = Some(outcome),
-                Poll::Pending => waiting.push(async move { (place, walk.await) }),
+                Poll::Ready(outcome) => outcomes[place] = outcome,
+                Poll::Pending => {
+                    let waits = mem::replace(&mut walk, Box::pin(OptionFuture::default()));
+                    waiting.push(async move { (place, waits.await) });
+                }
             }
         }
         while let Some((place, outcome)) = waiting.next().await {
-            outcomes[place] = Some(outcome);
+            outcomes[place] = outcome;
         }
-        outcomes.into_iter().flatten().collect()
+        let mut answers = Vec::with_capacity(outcomes.len());
+        answers.extend(outcomes.into_iter().flatten());
+        answers
     }
 
     /// The tool that a name leads to, if this caller may see it.

@@ -20,7 +20,14 @@ pub(crate) struct Flight<'a> {
     pub(crate) cx: ToolContext,
     pub(crate) ticket: Ticket,
     pub(crate) started: Instant,
-    /// Known once the name is resolved
-    pub(crate) entry: Option<Arc<Entry>>,
+    /// Position in the view, once the name is resolved
+    pub(crate) found: Option<usize>,
     pub(crate) meta: Meta,
+}
+
+impl Flight<'_> {
+    /// The tool, once its name is resolved.
+    pub(crate) fn entry(&self) -> Option<&Arc<Entry>> {
+        self.found.map(|index| self.view.entry(index))
+    }
 }

@@ -1,10 +1,12 @@
 //! The way of a call: one function, one line a stage, one file a stage; no stage knows the next.
 
 use std::any::Any;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 
-use futures_util::FutureExt;
 use haft_core::{Call, Outcome, Output, ToolError, ToolResult};
 use haft_policy::Judgement;
 use serde::Serialize;
@@ -35,15 +37,24 @@ pub(crate) async fn walk(
     budget: usize,
 ) -> Outcome {
     let mut flight = begin::call(runtime, session, call, ticket, budget);
-    let result = AssertUnwindSafe(answer(&mut flight)).catch_unwind().await;
-    let result = result.unwrap_or_else(|panic| Err(panicked(panic)));
+    let result = unpanicked(pin!(answer(&mut flight))).await;
     let output = catch_unwind(AssertUnwindSafe(|| {
         let output = inspect::result(&mut flight, result);
         let output = reduce::output(&mut flight, output);
         trim::output(&mut flight, output)
     }));
     let output = output.unwrap_or_else(|panic| Output::default().but_failed(panicked(panic)));
-    end::call(flight, output)
+    end::call(&mut flight, output)
+}
+
+/// A panic on the way is an answer too.
+fn unpanicked(
+    mut answer: Pin<&mut impl Future<Output = ToolResult>>,
+) -> impl Future<Output = ToolResult> {
+    poll_fn(move |task| {
+        catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(task)))
+            .unwrap_or_else(|panic| Poll::Ready(Err(panicked(panic))))
+    })
 }
 
 /// From a name and arguments to what the tool says; the first stage that refuses ends it.

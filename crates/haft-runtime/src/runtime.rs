@@ -10,7 +10,7 @@ use haft_policy::Policy;
 use crate::approvals::Approvals;
 use crate::catalogue::{Catalogue, IndexStore};
 use crate::scheduler::{Scheduler, Ticket};
-use crate::{Reducers, RegisterError, Registry};
+use crate::{Reducers, RegisterError, Registry, View};
 
 /// Limits, as the binary read them from config.
 #[derive(Debug, Clone)]
@@ -105,6 +105,11 @@ impl Runtime {
 
     pub fn policy(&self) -> Arc<Policy> {
         self.policy.load_full()
+    }
+
+    /// Whether neither the tools nor the policy changed since the view was made.
+    pub(crate) fn is_current(&self, view: &View) -> bool {
+        view.is_of(&self.registry.current(), &self.policy.load())
     }
 
     /// Put another policy in force; calls that are under way keep theirs, approvals given under

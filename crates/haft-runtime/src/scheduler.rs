@@ -2,6 +2,7 @@
 //! for earlier tickets whose effects conflict with its own. An earlier call that has not said yet
 //! what it touches is waited for too. Calls without effects never wait.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -17,7 +18,7 @@ pub(crate) struct Scheduler {
 struct State {
     next: u64,
     /// In the order of their numbers
-    live: Vec<Slot>,
+    live: VecDeque<Slot>,
     waiting: Vec<Waker>,
 }
 
@@ -32,6 +33,8 @@ struct Slot {
 pub(crate) struct Ticket {
     scheduler: Arc<Scheduler>,
     number: u64,
+    /// It touches nothing and has left the order
+    free: bool,
 }
 
 impl Scheduler {
@@ -39,7 +42,7 @@ impl Scheduler {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        state.live.push(Slot {
+        state.live.push_back(Slot {
             number,
             session: session.clone(),
             effects: None,
@@ -47,6 +50,7 @@ impl Scheduler {
         Ticket {
             scheduler: self.clone(),
             number,
+            free: false,
         }
     }
 
@@ -65,13 +69,33 @@ impl Scheduler {
 }
 
 impl Ticket {
-    /// Say what the call touches, so that later calls need not wait for nothing.
-    pub(crate) fn declare(&self, effects: &Arc<Effects>) {
+    /// Say what the call touches, so that later calls need not wait for nothing. A call that
+    /// touches nothing gives up its place at once.
+    pub(crate) fn declare(&mut self, effects: &Arc<Effects>) {
+        if effects.is_none() {
+            return self.leave();
+        }
         self.scheduler.change(|state| {
             if let Some(place) = state.place(self.number) {
                 state.live[place].effects = Some(effects.clone());
             }
         });
+    }
+
+    fn leave(&mut self) {
+        if std::mem::replace(&mut self.free, true) {
+            return;
+        }
+        self.scheduler.change(|state| {
+            if let Some(place) = state.place(self.number) {
+                state.live.remove(place);
+            }
+        });
+    }
+
+    /// Whether it need not wait for anyone, now or later.
+    pub(crate) fn is_free(&self) -> bool {
+        self.free
     }
 
     /// Resolves when no earlier call conflicts.
@@ -82,11 +106,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.scheduler.change(|state| {
-            if let Some(place) = state.place(self.number) {
-                state.live.remove(place);
-            }
-        });
+        self.leave();
     }
 }
 
@@ -118,21 +138,20 @@ impl State {
         let Some(place) = self.place(number) else {
             return true;
         };
-        let (earlier, mine) = (&self.live[..place], &self.live[place]);
+        let mine = &self.live[place];
         let Some(effects) = &mine.effects else {
             return false;
         };
-        effects.is_none()
-            || earlier.iter().all(|earlier| {
-                let same_session = earlier.session == mine.session;
-                match &earlier.effects {
-                    None => !same_session,
-                    // What one session may touch unknowingly does not hold up another.
-                    Some(theirs) if theirs.anything || effects.anything => {
-                        !same_session || !effects.conflict_with(theirs)
-                    }
-                    Some(theirs) => !effects.conflict_with(theirs),
+        self.live.range(..place).all(|earlier| {
+            let same_session = earlier.session == mine.session;
+            match &earlier.effects {
+                None => !same_session,
+                // What one session may touch unknowingly does not hold up another.
+                Some(theirs) if theirs.anything || effects.anything => {
+                    !same_session || !effects.conflict_with(theirs)
                 }
-            })
+                Some(theirs) => !effects.conflict_with(theirs),
+            }
+        })
     }
 }

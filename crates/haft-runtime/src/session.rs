@@ -82,15 +82,13 @@ impl Session {
 
     /// The tools as this caller sees them now.
     pub fn view(&self, runtime: &Runtime) -> Arc<View> {
+        if let Some(view) = &*self.view.load()
+            && runtime.is_current(view)
+        {
+            return view.clone();
+        }
         let snapshot = runtime.registry().snapshot();
         let policy = runtime.policy();
-        if let Some(view) = self
-            .view
-            .load_full()
-            .filter(|view| view.is_of(&snapshot, &policy))
-        {
-            return view;
-        }
         let view = Arc::new(View::new(
             snapshot,
             policy,

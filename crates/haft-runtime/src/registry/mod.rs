@@ -8,7 +8,7 @@ mod schema_check;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use haft_core::{DynTool, Module, Pack, Source, ToolContext, ToolSpec};
 use serde::Serialize;
 use thiserror::Error;
@@ -67,6 +67,11 @@ impl Registry {
     /// The tools of this moment.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
+    }
+
+    /// The same for a short look.
+    pub(crate) fn current(&self) -> Guard<Arc<Snapshot>> {
+        self.current.load()
     }
 
     /// Add one tool, tagged with the plugin it comes from. A schema that does not compile

@@ -20,12 +20,21 @@ const ARGUMENT: usize = 2_000;
 const DETAIL: usize = 20_000;
 
 pub(crate) async fn call(
-    flight: &mut Flight<'_>,
+    flight: &Flight<'_>,
     judged: &Judged,
 ) -> Result<Option<Approval>, ToolError> {
-    let Some(judgement) = &judged.ask else {
-        return Ok(None);
-    };
+    match &judged.ask {
+        None => Ok(None),
+        // Boxed, so that calls that need no yes do not carry the room for it.
+        Some(judgement) => Box::pin(a_yes(flight, judged, judgement)).await,
+    }
+}
+
+async fn a_yes(
+    flight: &Flight<'_>,
+    judged: &Judged,
+    judgement: &Judgement,
+) -> Result<Option<Approval>, ToolError> {
     if flight.cx.dry_run {
         return rehearsal(flight, judged).await;
     }
@@ -43,10 +52,7 @@ pub(crate) async fn call(
 /// A dry run asks nobody, unless its preview has to run a command: that needs the same yes as the
 /// real thing, and without it there is no preview.
 async fn rehearsal(flight: &Flight<'_>, judged: &Judged) -> Result<Option<Approval>, ToolError> {
-    let previews = flight
-        .entry
-        .as_ref()
-        .is_some_and(|entry| entry.spec().has_preview);
+    let previews = flight.entry().is_some_and(|entry| entry.spec().has_preview);
     match &flight.cx.caller.person {
         Some(person) if previews && !judged.effects.commands.is_empty() => {
             Ok(ask(flight, judged, &**person).await.unwrap_or(None))
@@ -154,7 +160,7 @@ async fn question(
 
 /// What the tool would change, where looking is free of effects: a command would have to run.
 async fn preview(flight: &Flight<'_>, effects: &Effects) -> Option<String> {
-    let entry = flight.entry.as_ref()?;
+    let entry = flight.entry()?;
     if !entry.spec().has_preview || !effects.commands.is_empty() {
         return None;
     }

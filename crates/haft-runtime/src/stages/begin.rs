@@ -29,7 +29,8 @@ pub(crate) fn quietly<'a>(
     ticket: Ticket,
     budget: usize,
 ) -> Flight<'a> {
-    let call_id = call.id.map_or_else(ids::call_id, Into::into);
+    let started = Instant::now();
+    let call_id = call.id.map_or_else(|| ids::call_id(started), Into::into);
     let caller = session.caller().clone();
     Flight {
         runtime,
@@ -37,10 +38,10 @@ pub(crate) fn quietly<'a>(
         view: session.view(runtime),
         args: call.args,
         timeout: call.timeout,
-        cx: ToolContext::new(call_id, call.name.into(), caller, budget, call.dry_run),
+        cx: ToolContext::new(call_id, call.name, caller, budget, call.dry_run),
         ticket,
-        started: Instant::now(),
-        entry: None,
+        started,
+        found: None,
         meta: Meta::default(),
     }
 }

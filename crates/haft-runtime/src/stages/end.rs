@@ -4,14 +4,14 @@ use haft_core::{ErrorBody, EventKind, Outcome, Output};
 
 use crate::flight::Flight;
 
-pub(crate) fn call(flight: Flight<'_>, output: Output) -> Outcome {
+pub(crate) fn call(flight: &mut Flight<'_>, output: Output) -> Outcome {
     let duration = flight.started.elapsed();
     let error = output.error.map(|error| ErrorBody {
         code: error.code,
         message: error.message,
         hint: error.hint,
     });
-    let mut meta = flight.meta;
+    let mut meta = std::mem::take(&mut flight.meta);
     meta.duration_ms = duration.as_micros() as f64 / 1_000.0;
     flight.cx.emit(EventKind::End {
         ok: error.is_none(),

@@ -11,8 +11,7 @@ pub(crate) fn result(flight: &mut Flight<'_>, result: ToolResult) -> Output {
     let mut output = result.unwrap_or_else(|error| Output::default().but_failed(error));
     speak_for_structured(&mut output);
     let untrusted = flight
-        .entry
-        .as_ref()
+        .entry()
         .is_some_and(|entry| entry.spec().output_is_untrusted);
     let mut masked = 0;
     for block in &mut output.content {

@@ -2,7 +2,7 @@
 //! resolved by the host before policy sees them, so a rule binds the effect, not its spelling.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use haft_core::{Effects, EventKind, Prepared, ToolContext, ToolError};
 use haft_policy::{Bound, HookAction, Judgement, Policy, Verdict};
@@ -21,7 +21,7 @@ pub(crate) fn effects(
     tool: usize,
     prepared: &dyn Prepared,
 ) -> Result<Judged, ToolError> {
-    let effects = Arc::new(prepared.effects(&flight.cx)?);
+    let effects = shared(prepared.effects(&flight.cx)?);
     let judgement = judgement(flight, flight.view.bound(tool), &effects);
     if judgement.decision.action == HookAction::Log {
         let reason = judgement.decision.reason.clone();
@@ -40,6 +40,16 @@ pub(crate) fn effects(
     Ok(Judged { effects, ask })
 }
 
+/// Calls that touch nothing share one word for it.
+fn shared(effects: Effects) -> Arc<Effects> {
+    static NONE: LazyLock<Arc<Effects>> = LazyLock::new(|| Arc::new(Effects::none()));
+    if effects.is_none() {
+        NONE.clone()
+    } else {
+        Arc::new(effects)
+    }
+}
+
 pub(crate) fn judgement<'b>(
     flight: &Flight<'_>,
     bound: &'b Bound,
@@ -51,7 +61,7 @@ pub(crate) fn judgement<'b>(
 
 /// The same call judged by another policy.
 pub(crate) fn again(flight: &Flight<'_>, policy: &Policy, effects: &Effects) -> Option<Judgement> {
-    let entry = flight.entry.as_ref()?;
+    let entry = flight.entry()?;
     let bound = policy.bind(entry.spec(), flight.session.who());
     Some(judgement(flight, &bound, effects).into_owned())
 }

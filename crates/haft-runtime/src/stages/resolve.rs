@@ -10,19 +10,18 @@ use crate::{View, visible};
 
 /// The tool's position in the view.
 pub(crate) fn name(flight: &mut Flight<'_>) -> Result<usize, ToolError> {
-    let asked = flight.cx.tool.clone();
+    let asked = &flight.cx.tool;
     let index = flight
         .view
         .snapshot()
-        .resolve(&asked)
-        .ok_or_else(|| unknown(&flight.view, &asked))?;
-    let entry = flight.view.entry(index).clone();
-    let spec = entry.spec();
+        .resolve(asked)
+        .ok_or_else(|| unknown(&flight.view, asked))?;
+    let spec = flight.view.entry(index).spec();
     flight.cx.tool = spec.name.clone();
     if let Some(most) = spec.max_result_chars {
         flight.cx.result_budget = flight.cx.result_budget.min(most);
     }
-    flight.entry = Some(entry);
+    flight.found = Some(index);
     Ok(index)
 }
 

@@ -1,7 +1,6 @@
 //! run: the tool itself, under its deadlines and the caller's cancel token. What was judged is
 //! looked at once more, so that the world cannot change between the yes and the deed.
 
-use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -30,10 +29,7 @@ pub(crate) async fn tool(
     if !flight.cx.dry_run {
         return within(limits, &flight.cx, prepared.run(&flight.cx)).await;
     }
-    let previews = flight
-        .entry
-        .as_ref()
-        .is_some_and(|entry| entry.spec().has_preview);
+    let previews = flight.entry().is_some_and(|entry| entry.spec().has_preview);
     // A preview that runs a command is as good as a run: what asks is asked first.
     let may = judged.effects.commands.is_empty() || judged.ask.is_none() || approved;
     if previews && may {
@@ -86,7 +82,7 @@ impl Limits {
     /// The tool's own deadline or the usual one; the caller may shorten it, config clamps it.
     fn of(flight: &Flight<'_>) -> Self {
         let config = flight.runtime.config();
-        let spec = flight.entry.as_ref().map(|entry| entry.spec());
+        let spec = flight.entry().map(|entry| entry.spec());
         let stated = spec.and_then(|spec| spec.timeout).unwrap_or(config.timeout);
         let hard = [flight.timeout, config.max_timeout]
             .into_iter()
@@ -103,12 +99,20 @@ impl Limits {
 /// Drive the work until it ends, a deadline passes or the caller gives up. Then the tool is told
 /// to stop and has a moment to say how far it came; after that it is dropped.
 async fn within(limits: Limits, cx: &ToolContext, work: BoxFuture<'_, ToolResult>) -> ToolResult {
-    let mut work = pin!(work);
-    // A tool that answers at once arms no timer.
+    let mut work = work;
+    // A tool that answers at once arms no timer, nor carries the room for one.
     let at_once = std::future::poll_fn(|task| Poll::Ready(work.as_mut().poll(task))).await;
-    if let Poll::Ready(result) = at_once {
-        return result;
+    match at_once {
+        Poll::Ready(result) => result,
+        Poll::Pending => Box::pin(watched(limits, cx, work)).await,
     }
+}
+
+async fn watched(
+    limits: Limits,
+    cx: &ToolContext,
+    mut work: BoxFuture<'_, ToolResult>,
+) -> ToolResult {
     let stopped = tokio::select! {
         biased;
         result = work.as_mut() => {

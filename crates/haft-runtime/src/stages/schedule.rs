@@ -6,9 +6,14 @@ use haft_core::ToolError;
 use crate::flight::Flight;
 
 pub(crate) async fn turn(flight: &Flight<'_>) -> Result<(), ToolError> {
-    if flight.cx.dry_run {
+    if flight.cx.dry_run || flight.ticket.is_free() {
         return Ok(());
     }
+    // Boxed, so that calls that need not wait do not carry the room for it.
+    Box::pin(wait(flight)).await
+}
+
+async fn wait(flight: &Flight<'_>) -> Result<(), ToolError> {
     tokio::select! {
         biased;
         () = flight.ticket.turn() => Ok(()),

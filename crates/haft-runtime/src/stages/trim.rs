@@ -30,8 +30,7 @@ pub(crate) fn output(flight: &mut Flight<'_>, mut output: Output) -> Output {
     }
     let budget = flight.cx.result_budget;
     let is_untrusted = flight
-        .entry
-        .as_ref()
+        .entry()
         .is_some_and(|entry| entry.spec().output_is_untrusted);
     let room = if is_untrusted {
         budget.saturating_sub(untrusted::ROOM)

@@ -2,6 +2,7 @@
 //! the text cannot close it; anything inside that looks like a marker is taken apart.
 
 use std::sync::LazyLock;
+use std::time::Instant;
 
 use regex::Regex;
 
@@ -26,7 +27,7 @@ pub(super) fn disarm(text: &mut String) {
 
 /// Put the marker around a text.
 pub(super) fn seal(text: &str, source: &str) -> String {
-    let nonce = ids::secret_id().unwrap_or_else(|_| ids::call_id().to_string());
+    let nonce = ids::secret_id().unwrap_or_else(|_| ids::call_id(Instant::now()).to_string());
     let source: String = source
         .chars()
         .map(|c| {

@@ -15,17 +15,18 @@ pub(crate) fn arguments(
     flight: &mut Flight<'_>,
     tool: usize,
 ) -> Result<Box<dyn Prepared>, ToolError> {
-    let entry = flight.view.entry(tool).clone();
-    if flight.args.is_null() {
-        flight.args = Arc::new(Value::Object(Map::new()));
+    let Flight { view, args, .. } = flight;
+    let entry = view.entry(tool);
+    if args.is_null() {
+        *args = Arc::new(Value::Object(Map::new()));
     }
-    if !entry.validator().is_valid(&flight.args) {
-        repair(Arc::make_mut(&mut flight.args), entry.spec())?;
-        if !entry.validator().is_valid(&flight.args) {
-            return Err(misfit(&flight.args, &entry));
+    if !entry.validator().is_valid(args) {
+        repair(Arc::make_mut(args), entry.spec())?;
+        if !entry.validator().is_valid(args) {
+            return Err(misfit(args, entry));
         }
     }
-    entry.tool().prepare(&flight.args)
+    entry.tool().prepare(args)
 }
 
 /// What can be put right without guessing: the documents' parameter names become ours, and a

@@ -23,7 +23,7 @@ pub(crate) fn run(command: cli::Call) -> Result<u8> {
     for setting in &command.set {
         set(&mut args, setting, &house, &command.name)?;
     }
-    let call = drive::in_manner(Call::new(&command.name, args), manner);
+    let call = drive::in_manner(Call::new(&*command.name, args), manner);
     let driven = drive::to_the_end(&house, manner, Voices::One, async |runtime, session| {
         runtime.call(session, call).await
     })?;
