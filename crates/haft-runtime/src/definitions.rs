@@ -1,11 +1,13 @@
 //! Tools as models are told of them, in the shapes of the providers, stable byte for byte until
 //! a tool changes.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use haft_core::{Repeat, ToolSpec};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use crate::{Entry, Snapshot};
 
@@ -19,7 +21,7 @@ pub enum Shape {
 /// The definitions of one view.
 pub struct Definitions {
     items: Vec<Definition>,
-    shown: Vec<usize>,
+    shown: Vec<Shown>,
     json: OnceLock<Arc<str>>,
 }
 
@@ -27,7 +29,22 @@ pub struct Definitions {
 pub struct Definition {
     entry: Arc<Entry>,
     shape: Shape,
+    form: Form,
 }
+
+/// How much of a tool is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Full,
+    /// Name and one line; the schema takes anything
+    Brief,
+}
+
+/// A tool by its position, and how much of it is told.
+pub(crate) type Shown = (usize, Form);
+
+/// Characters of a line about a tool.
+const LINE: usize = 120;
 
 impl Definitions {
     pub fn items(&self) -> &[Definition] {
@@ -43,6 +60,32 @@ impl Definitions {
 }
 
 impl Definition {
+    /// Characters of a tool's whole definition, in the shape that most providers take.
+    pub(crate) fn size(entry: &Arc<Entry>) -> u64 {
+        let definition = Definition {
+            entry: entry.clone(),
+            shape: Shape::OpenAi,
+            form: Form::Full,
+        };
+        let text = serde_json::to_string(&definition).unwrap_or_default();
+        text.chars().count() as u64
+    }
+
+    fn description(&self) -> Cow<'_, str> {
+        let whole = &self.entry.spec().description;
+        match self.form {
+            Form::Full => Cow::Borrowed(whole),
+            Form::Brief => Cow::Owned(first_line(whole)),
+        }
+    }
+
+    fn schema(&self) -> Schema<'_> {
+        match self.form {
+            Form::Full => Schema::Whole(self.entry.schema()),
+            Form::Brief => Schema::Anything { kind: "object" },
+        }
+    }
+
     /// The name the model uses.
     pub fn api_name(&self) -> &str {
         self.entry.api_name()
@@ -71,24 +114,24 @@ impl Serialize for Definition {
         match self.shape {
             Shape::Anthropic => {
                 map.serialize_entry("name", self.api_name())?;
-                map.serialize_entry("description", &spec.description)?;
-                map.serialize_entry("input_schema", self.entry.schema())?;
+                map.serialize_entry("description", &self.description())?;
+                map.serialize_entry("input_schema", &self.schema())?;
                 if spec.eager_input_streaming {
                     map.serialize_entry("eager_input_streaming", &true)?;
                 }
             }
             Shape::OpenAi => {
                 map.serialize_entry("type", "function")?;
-                map.serialize_entry("function", &Function(&self.entry))?;
+                map.serialize_entry("function", &Function(self))?;
             }
             Shape::Mcp => {
                 map.serialize_entry("name", self.api_name())?;
                 if !spec.title.is_empty() {
                     map.serialize_entry("title", &spec.title)?;
                 }
-                map.serialize_entry("description", &spec.description)?;
-                map.serialize_entry("inputSchema", self.entry.schema())?;
-                if let Some(schema) = &spec.output_schema {
+                map.serialize_entry("description", &self.description())?;
+                map.serialize_entry("inputSchema", &self.schema())?;
+                if let (Some(schema), Form::Full) = (&spec.output_schema, self.form) {
                     map.serialize_entry("outputSchema", schema)?;
                 }
                 map.serialize_entry("annotations", &Annotations::of(spec))?;
@@ -98,14 +141,37 @@ impl Serialize for Definition {
     }
 }
 
-struct Function<'a>(&'a Entry);
+/// The schema of a definition.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Schema<'a> {
+    Whole(&'a RawValue),
+    Anything {
+        #[serde(rename = "type")]
+        kind: &'static str,
+    },
+}
+
+/// The first sentence of a description, on one line.
+pub(crate) fn first_line(text: &str) -> String {
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = line.find(". ").unwrap_or(line.len());
+    let line = line[..end].trim_end_matches('.');
+    match line.char_indices().nth(LINE - 1) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line.to_owned(),
+    }
+}
+
+struct Function<'a>(&'a Definition);
 
 impl Serialize for Function<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("name", &**self.0.api_name())?;
-        map.serialize_entry("description", &self.0.spec().description)?;
-        map.serialize_entry("parameters", self.0.schema())?;
+        map.serialize_entry("name", self.0.api_name())?;
+        map.serialize_entry("description", &self.0.description())?;
+        map.serialize_entry("parameters", &self.0.schema())?;
         map.end()
     }
 }
@@ -142,7 +208,7 @@ impl DefinitionCache {
     pub(crate) fn get(
         &self,
         shape: Shape,
-        shown: Vec<usize>,
+        shown: Vec<Shown>,
         snapshot: &Snapshot,
     ) -> Arc<Definitions> {
         let mut last = self.last[shape as usize]
@@ -156,9 +222,10 @@ impl DefinitionCache {
         }
         let items = shown
             .iter()
-            .map(|&index| Definition {
+            .map(|&(index, form)| Definition {
                 entry: snapshot.entries()[index].clone(),
                 shape,
+                form,
             })
             .collect();
         let definitions = Arc::new(Definitions {

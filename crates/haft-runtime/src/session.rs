@@ -1,13 +1,14 @@
 //! A caller over time: who it is, what it has at hand, what it may see.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use haft_core::{Caller, ToolContext};
 use haft_policy::Who;
 use tokio::sync::Mutex;
 
+use crate::injection::{Decision, Injection, InjectionMode};
 use crate::view::{Filters, Scope, View};
 use crate::{Definitions, Entry, Runtime, Shape};
 
@@ -20,6 +21,9 @@ pub struct Session {
     turns: AtomicU64,
     view: ArcSwapOption<View>,
     asking: Mutex<()>,
+    injection: Injection,
+    /// Hidden tools that were found, in the order in which they were
+    found: std::sync::Mutex<Vec<Arc<str>>>,
 }
 
 impl Session {
@@ -33,7 +37,16 @@ impl Session {
             turns: AtomicU64::new(0),
             view: ArcSwapOption::empty(),
             asking: Mutex::default(),
+            injection: Injection::default(),
+            found: Default::default(),
         }
+    }
+
+    /// How much of its tools a model behind this caller is shown.
+    #[must_use]
+    pub fn injecting(mut self, injection: Injection) -> Self {
+        self.injection = injection;
+        self
     }
 
     /// The same caller with a narrower scope. There is no way to widen.
@@ -50,6 +63,8 @@ impl Session {
             turns: AtomicU64::new(self.turns.load(Ordering::Relaxed)),
             view: ArcSwapOption::empty(),
             asking: Mutex::default(),
+            injection: self.injection.clone(),
+            found: Default::default(),
         }
     }
 
@@ -100,10 +115,34 @@ impl Session {
         view
     }
 
-    /// What a model is told, in a provider's shape.
+    /// What a model is told, in a provider's shape: byte for byte the same from turn to turn,
+    /// unless tools changed; what was found since stands at the end.
     pub fn definitions(&self, runtime: &Runtime, shape: Shape) -> Arc<Definitions> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let cx = self.context("", "");
         self.view(runtime)
-            .to_definitions(shape, &self.context("", ""))
+            .to_definitions(shape, &cx, &self.injection, &found)
+    }
+
+    /// How much of the tools a model is told, and why.
+    pub fn decision(&self, runtime: &Runtime) -> Decision {
+        let cx = self.context("", "");
+        self.view(runtime).decision(&self.injection, &cx)
+    }
+
+    /// Whether the model behind this caller has not been shown the schema of every tool.
+    pub(crate) fn hides_schemas(&self, view: &View, cx: &ToolContext) -> bool {
+        view.mode(&self.injection, cx) != InjectionMode::Direct
+    }
+
+    /// A model has learned of these tools: from now on it is told their schemas.
+    pub fn note_found(&self, names: impl IntoIterator<Item = Arc<str>>) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in names {
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
     }
 
     /// Why a tool cannot be called now, if so.

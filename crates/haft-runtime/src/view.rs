@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use haft_core::{Source, ToolContext, canonical_module, module_aliases};
+use haft_core::{Exposure, Source, ToolContext, canonical_module, module_aliases};
 use haft_policy::{Bound, Policy, Who};
 use haft_search::Searcher;
 
-use crate::definitions::DefinitionCache;
+use crate::definitions::{Definition, DefinitionCache, Form, Shown};
+use crate::injection::{Decision, Injection, InjectionMode};
 use crate::{Definitions, Entry, Shape, Snapshot};
 
 /// Which tools exist at all for a caller. Children add scopes to their parent's: they can only
@@ -41,6 +42,8 @@ pub struct View {
     /// Positions of the tools that can be seen; it does not change while the view lives
     seen: OnceLock<Box<[usize]>>,
     definitions: DefinitionCache,
+    /// Made when it is first asked for, so that it holds from turn to turn
+    decision: OnceLock<Decision>,
     /// Made at the first search
     searcher: OnceLock<Searcher>,
 }
@@ -64,6 +67,7 @@ impl View {
             bound,
             seen: OnceLock::new(),
             definitions,
+            decision: OnceLock::new(),
             searcher: OnceLock::new(),
         }
     }
@@ -153,16 +157,82 @@ impl View {
         self.searcher.get_or_init(|| make(&self.snapshot))
     }
 
-    /// What a model is told: available tools, within toolset and filters, not denied. The same
-    /// object comes back until something changes.
-    pub fn to_definitions(&self, shape: Shape, cx: &ToolContext) -> Arc<Definitions> {
-        let shown: Vec<usize> = self
-            .visible()
-            .iter()
-            .copied()
-            .filter(|&index| self.entry(index).unavailable(cx).is_none())
+    /// How much of the tools a model is told, decided once.
+    pub(crate) fn decision(&self, injection: &Injection, cx: &ToolContext) -> Decision {
+        *self.decision.get_or_init(|| {
+            let sizes = self
+                .available(cx)
+                .map(|index| self.entry(index))
+                .filter(|entry| !entry.spec().exposure.is_meta())
+                .map(|entry| Some(Definition::size(entry)));
+            Decision::of(injection, sizes)
+        })
+    }
+
+    /// The same without the numbers, where nothing has to be measured for it.
+    pub(crate) fn mode(&self, injection: &Injection, cx: &ToolContext) -> InjectionMode {
+        match (injection.forced, injection.context_window) {
+            (Some(forced), _) => forced,
+            (None, None) => InjectionMode::Direct,
+            (None, Some(_)) => self.decision(injection, cx).mode,
+        }
+    }
+
+    fn available(&self, cx: &ToolContext) -> impl Iterator<Item = usize> {
+        let seen = self.visible().iter().copied();
+        seen.filter(|&index| self.entry(index).unavailable(cx).is_none())
+    }
+
+    /// What a model is told: available tools, within toolset and filters, not denied; as much of
+    /// them as was decided. `found` are the names of tools that were hidden and have been found:
+    /// they stand behind all others, in the order given. The same object comes back until
+    /// something changes.
+    pub(crate) fn to_definitions(
+        &self,
+        shape: Shape,
+        cx: &ToolContext,
+        injection: &Injection,
+        found: &[Arc<str>],
+    ) -> Arc<Definitions> {
+        let mode = self.mode(injection, cx);
+        let form = |index: usize| self.form(index, mode, injection);
+        let mut shown: Vec<Shown> = self
+            .available(cx)
+            .filter_map(|index| Some((index, form(index)?)))
             .collect();
+        if mode == InjectionMode::Discovery {
+            let decision = self.decision(injection, cx);
+            let mut chars = 0;
+            let places = found.iter().filter_map(|name| self.snapshot.resolve(name));
+            for index in places.filter(|index| self.visible().binary_search(index).is_ok()) {
+                let entry = self.entry(index);
+                chars += Definition::size(entry);
+                let new = shown.iter().all(|(other, _)| *other != index);
+                if new && decision.has_room(chars) && entry.unavailable(cx).is_none() {
+                    shown.push((index, Form::Full));
+                }
+            }
+        }
         self.definitions.get(shape, shown, &self.snapshot)
+    }
+
+    /// How much of one tool a mode tells, if anything.
+    fn form(&self, index: usize, mode: InjectionMode, injection: &Injection) -> Option<Form> {
+        let spec = self.entry(index).spec();
+        let direct = |module: &String| canonical_module(module) == spec.module;
+        let domain = || match mode {
+            _ if injection.direct_modules.iter().any(direct) => Some(Form::Full),
+            InjectionMode::Direct => Some(Form::Full),
+            InjectionMode::CompactDirect => Some(Form::Brief),
+            InjectionMode::Discovery => None,
+        };
+        let only = |shown: bool| shown.then_some(Form::Full);
+        match spec.exposure {
+            Exposure::Domain => domain(),
+            Exposure::Direct | Exposure::EveryMode => Some(Form::Full),
+            Exposure::WithoutSchemas => only(mode != InjectionMode::Direct),
+            Exposure::WithoutTools => only(mode == InjectionMode::Discovery),
+        }
     }
 
     /// Up to three names close to a wrong one, of tools this caller can see.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use haft_policy::Autonomy;
+use haft_runtime::Shape;
 
 use crate::wiring::tool_names;
 
@@ -132,6 +133,20 @@ pub(crate) enum ToolsAction {
         #[command(flatten)]
         seat: Seat,
     },
+    /// Say how much of the tools a model with this context window is shown
+    Inject {
+        /// Tokens of the model's context
+        #[arg(long, value_name = "N", default_value_t = 8000)]
+        context_window: u64,
+        /// Print {mode, budget, tool_tokens, compact_tokens, tools} as JSON
+        #[arg(long)]
+        json: bool,
+        /// Print the definitions themselves, as this provider takes them
+        #[arg(long, value_name = "SHAPE", conflicts_with = "json")]
+        definitions: Option<ShapeName>,
+        #[command(flatten)]
+        seat: Seat,
+    },
     /// List the groups that tools come in
     Categories {
         /// Print them as JSON
@@ -147,6 +162,24 @@ pub(crate) enum ToolsAction {
         #[command(flatten)]
         seat: Seat,
     },
+}
+
+/// The shapes that definitions come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ShapeName {
+    Anthropic,
+    Openai,
+    Mcp,
+}
+
+impl From<ShapeName> for Shape {
+    fn from(name: ShapeName) -> Shape {
+        match name {
+            ShapeName::Anthropic => Shape::Anthropic,
+            ShapeName::Openai => Shape::OpenAi,
+            ShapeName::Mcp => Shape::Mcp,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

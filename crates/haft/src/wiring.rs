@@ -17,7 +17,9 @@ use haft_host::{
     RealPaths, RunProcesses, Sandbox, SearchText, Workspace, WriteFiles,
 };
 use haft_policy::{Layer, Places, Policy, PolicyError, Who};
-use haft_runtime::{EventBus, Filters, IndexStore, RememberRule, Runtime, RuntimeConfig, Session};
+use haft_runtime::{
+    Entry, EventBus, Filters, IndexStore, Injection, RememberRule, Runtime, RuntimeConfig, Session,
+};
 use serde_json::Value;
 
 use crate::cli::Seat;
@@ -59,6 +61,8 @@ pub(crate) struct Wants {
     pub(crate) outlet: Option<Outlet>,
     /// There is a later call that can ask about what an earlier one left running
     pub(crate) background: bool,
+    /// Tokens of the context of the model that calls, where one does
+    pub(crate) context_window: Option<u64>,
 }
 
 impl House {
@@ -66,7 +70,7 @@ impl House {
         let home = Home::locate()?;
         let packs = haft_tools::packs();
         let modules: Vec<Module> = packs.iter().map(|pack| pack.module).collect();
-        let loaded = config::load(&home, &workspace_of(seat.workspace.as_deref())?, &modules)?;
+        let mut loaded = config::load(&home, &workspace_of(seat.workspace.as_deref())?, &modules)?;
         let who = Who {
             agent: seat.agent.clone(),
             provider: seat.provider.clone(),
@@ -103,7 +107,9 @@ impl House {
         };
         let (caller, processes) =
             empowered(caller, &home, &loaded, wants.outlet, wants.background)?;
-        let session = runtime.session(caller, who.clone(), Filters::default());
+        let session = runtime
+            .session(caller, who.clone(), Filters::default())
+            .injecting(injection(&mut loaded, &runtime, wants.context_window));
         Ok(House {
             home,
             loaded,
@@ -210,6 +216,25 @@ fn remember(home: &Home, loaded: &Loaded) -> RememberRule {
         }
         compile(&layers, &workspace, &home).map_err(|error| error.to_string())
     })
+}
+
+/// How much of the tools models are shown. A direct module without tools is named.
+fn injection(loaded: &mut Loaded, runtime: &Runtime, context_window: Option<u64>) -> Injection {
+    let section = &loaded.effective.runtime;
+    let snapshot = runtime.registry().snapshot();
+    for module in &section.direct_modules {
+        let wanted = canonical_module(module);
+        let has_tools = |entry: &Arc<Entry>| entry.spec().module == wanted;
+        if !snapshot.entries().iter().any(has_tools) {
+            let notice = format!("no tools in the module `{module}` of `runtime.direct_modules`");
+            loaded.notices.push(notice);
+        }
+    }
+    Injection {
+        context_window,
+        forced: section.tool_injection.map(Into::into),
+        direct_modules: section.direct_modules.clone(),
+    }
 }
 
 /// The search index stays between runs, so that tools are not embedded again. A store that fails

@@ -1,6 +1,6 @@
 //! From a schema violation to a sentence that helps to repair the call.
 
-use haft_core::ToolSpec;
+use haft_core::{ToolError, ToolSpec};
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
@@ -11,6 +11,8 @@ use crate::visible::shortened;
 pub(super) const MOST: usize = 5;
 /// Characters of a wrong value shown.
 const VALUE: usize = 60;
+/// Characters of a schema in a hint; an error as a whole has a little more.
+const SCHEMA: usize = 3_200;
 
 pub(super) struct Problem {
     pub(super) message: String,
@@ -92,6 +94,38 @@ pub(super) fn together(problems: &[Problem], args: &Value, spec: &ToolSpec) -> O
     }
     let described: Vec<String> = missing.iter().map(|name| describe(name, spec)).collect();
     Some(described.join("; "))
+}
+
+/// The hint of a caller that was never shown the schema: it comes now, as much of it as an error
+/// has room for.
+pub(super) fn with_schema(error: ToolError, spec: &ToolSpec) -> ToolError {
+    let whole = spec.input_schema.to_string();
+    let schema = if whole.chars().count() <= SCHEMA {
+        whole
+    } else {
+        let mut bare = spec.input_schema.clone();
+        without_descriptions(&mut bare);
+        shortened(&bare.to_string(), SCHEMA).into_owned()
+    };
+    let schema = format!("schema of `{}`: {schema}", spec.name);
+    let hint = match &error.hint {
+        Some(hint) => format!("{hint}\n{schema}"),
+        None => schema,
+    };
+    error.hint(hint)
+}
+
+fn without_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if object.get("description").is_some_and(Value::is_string) {
+                object.shift_remove("description");
+            }
+            object.values_mut().for_each(without_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_descriptions),
+        _ => {}
+    }
 }
 
 fn describe(name: &str, spec: &ToolSpec) -> String {

@@ -15,7 +15,13 @@ pub(crate) fn arguments(
     flight: &mut Flight<'_>,
     tool: usize,
 ) -> Result<Box<dyn Prepared>, ToolError> {
-    let Flight { view, args, .. } = flight;
+    let Flight {
+        session,
+        view,
+        args,
+        cx,
+        ..
+    } = flight;
     let entry = view.entry(tool);
     if args.is_null() {
         *args = Arc::new(Value::Object(Map::new()));
@@ -23,7 +29,11 @@ pub(crate) fn arguments(
     if !entry.validator().is_valid(args) {
         repair(Arc::make_mut(args), entry.spec())?;
         if !entry.validator().is_valid(args) {
-            return Err(misfit(args, entry));
+            let error = misfit(args, entry);
+            return Err(match session.hides_schemas(view, cx) {
+                true => hints::with_schema(error, entry.spec()),
+                false => error,
+            });
         }
     }
     entry.tool().prepare(args)

@@ -6,6 +6,7 @@ mod approvals;
 mod batch;
 mod calls;
 mod discovery;
+mod injection;
 mod order;
 mod registry;
 mod results;

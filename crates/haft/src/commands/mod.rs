@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod discover;
 mod doctor;
+mod inject;
 mod policy;
 mod tools;
 mod trust;

@@ -8,7 +8,7 @@ use haft_runtime::Entry;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::discover;
+use super::{discover, inject};
 use crate::cli::{self, Seat, ToolsAction};
 use crate::terminal::{fail, print, show, table};
 use crate::wiring::{House, Wants};
@@ -32,13 +32,30 @@ pub(crate) fn run(command: cli::Tools) -> Result<u8> {
             };
             discover::search(&open(&seat)?, &query, &manner, why.as_deref())
         }
+        Some(ToolsAction::Inject {
+            context_window,
+            json,
+            definitions,
+            seat,
+        }) => {
+            let house = open_with(&seat, Some(context_window))?;
+            inject::run(&house, json, definitions)
+        }
         Some(ToolsAction::Categories { json, seat }) => discover::categories(&open(&seat)?, json),
         Some(ToolsAction::Schema { module, seat }) => schema(&seat, &module),
     }
 }
 
 fn open(seat: &Seat) -> Result<House> {
-    let house = House::open(seat, Wants::default())?;
+    open_with(seat, None)
+}
+
+fn open_with(seat: &Seat, context_window: Option<u64>) -> Result<House> {
+    let wants = Wants {
+        context_window,
+        ..Wants::default()
+    };
+    let house = House::open(seat, wants)?;
     fail::notices(&house.loaded.notices);
     for bad in house.runtime.registry().snapshot().quarantined() {
         fail::notice(&format!("`{}` is quarantined: {}", bad.name, bad.reason));

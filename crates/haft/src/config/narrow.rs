@@ -62,6 +62,16 @@ pub(super) fn narrowed(
     if let Some(reason) = extra(&project.isolation.env_vars, &owner.isolation.env_vars) {
         ignored("isolation.envVars", reason);
     }
+    let (ours, theirs) = (&owner.runtime, &project.runtime);
+    if let Some(reason) = extra(&theirs.direct_modules, &ours.direct_modules) {
+        ignored("runtime.direct_modules", reason);
+    }
+    if theirs.tool_injection.is_some() && theirs.tool_injection != ours.tool_injection {
+        ignored(
+            "runtime.tool_injection",
+            "it is the owner's to choose".to_owned(),
+        );
+    }
     let held = owner.isolation.level();
     match project.isolation.level {
         Some(wanted) if wanted > held => config.isolation.level = Some(wanted),

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use haft_policy::{AgentConfig, PolicyConfig, ProviderConfig, ToolsConfig};
+use haft_runtime::InjectionMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,34 @@ pub(crate) struct RuntimeSection {
     #[schemars(range(min = 1, max = 86_400_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_timeout_ms: Option<u64>,
+    /// How much of the tools models are shown, whatever fits; by what fits if not given
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_injection: Option<ToolInjection>,
+    /// Modules whose tools are shown with their schemas, whatever fits
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) direct_modules: Vec<String>,
+}
+
+/// How much of the tools models are shown
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToolInjection {
+    /// Every tool with its schema
+    Direct,
+    /// Every tool by name and one line
+    CompactDirect,
+    /// Meta-tools, with which the rest is found
+    Discovery,
+}
+
+impl From<ToolInjection> for InjectionMode {
+    fn from(mode: ToolInjection) -> Self {
+        match mode {
+            ToolInjection::Direct => InjectionMode::Direct,
+            ToolInjection::CompactDirect => InjectionMode::CompactDirect,
+            ToolInjection::Discovery => InjectionMode::Discovery,
+        }
+    }
 }
 
 /// What file tools may reach

@@ -40,6 +40,7 @@ pub(crate) fn wants(manner: &Manner) -> Wants {
         budget: manner.budget,
         outlet: None,
         background: false,
+        context_window: None,
     }
 }
 

@@ -8,6 +8,7 @@ mod config;
 mod crowd;
 mod denied_paths;
 mod flags;
+mod injection;
 mod listing;
 mod must_show;
 mod names;

@@ -50,7 +50,7 @@ const BROKEN: &[(&str, &str)] = &[
     (
         "runtime:\n  zzz:\n",
         "unknown key `zzz` at haft.yaml:2:3, expected one of `result_budget`, `timeout_ms`, \
-         `max_timeout_ms`",
+         `max_timeout_ms`, `tool_injection`, `direct_modules`",
     ),
     (
         "1: 2\n",
@@ -163,10 +163,10 @@ const BROKEN: &[(&str, &str)] = &[
          `tools.modules.shell.config.a` is not available yet in this version at haft.yaml:1:67",
     ),
     (
-        "runtime:\n  watchers: true\n  scheduler: true\n  tool_injection: direct\n",
+        "runtime:\n  watchers: true\n  scheduler: true\n  workers: 3\n",
         "`runtime.watchers` is not available yet in this version at haft.yaml:2:3\n\
          `runtime.scheduler` is not available yet in this version at haft.yaml:3:3\n\
-         `runtime.tool_injection` is not available yet in this version at haft.yaml:4:3",
+         `runtime.workers` is not available yet in this version at haft.yaml:4:3",
     ),
     (
         "tools: {channels: []}\nmcp: {servers: {}}\nisolation: {allowedHosts: []}\n",
