@@ -55,8 +55,8 @@ const PATH_QUESTIONS: &[&str] = &[
 /// The binary keeps its own config and home; it starts no program and opens no socket.
 const BINARY_MAY: &[&str] = &["std::fs", "rustix::fs", "rustix::process::geteuid"];
 
-/// Crates whose work is the machine, or the development of haft.
-const MACHINE_ROOMS: &[&str] = &["haft-host", "haft-testkit", "xtask"];
+/// Crates whose work is the machine, their own files in haft's home, or the development of haft.
+const MACHINE_ROOMS: &[&str] = &["haft-host", "haft-store", "haft-testkit", "xtask"];
 
 /// A crate with an evaluation behind the feature `eval`, which no shipped binary turns on. It
 /// reads its data sets and a clock.

@@ -1,0 +1,76 @@
+//! What is written down about a call, and where it is handed to. The pipeline fills these in; a
+//! store keeps them. Nothing here is made when nobody records.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::{BoxFuture, Caller, Effects, ErrorCode, Repeat, ToolError};
+
+/// What is known of a call before its tool runs.
+#[derive(Clone)]
+pub struct Intent {
+    pub call_id: Arc<str>,
+    /// Canonical name, or what the caller wrote where it is no tool
+    pub tool: Arc<str>,
+    pub caller: Arc<Caller>,
+    /// Profile and autonomy chosen for this caller, beyond config
+    pub profile: Option<String>,
+    pub autonomy: Option<&'static str>,
+    pub args: Arc<Value>,
+    /// Arguments that are somebody's content: a digest of them is kept, not their text
+    pub private: Vec<String>,
+    pub effects: Option<Arc<Effects>>,
+    /// Where words of its commands led when it was judged: folder, word, path
+    pub resolved: Vec<(PathBuf, String, PathBuf)>,
+    pub repeat: Repeat,
+    pub dry_run: bool,
+    pub ruling: Option<Ruling>,
+    /// The caller's own name for this piece of work, the same when it is tried again
+    pub key: Option<Arc<str>>,
+}
+
+/// What policy said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ruling {
+    /// `allow`, `ask` or `deny`
+    pub verdict: &'static str,
+    /// The rules that led to it, each with its layer
+    pub rules: Vec<String>,
+    pub reason: String,
+    /// The rule that "always" would have stored
+    pub remember: Option<String>,
+    /// Digest of the policy
+    pub policy: String,
+    /// What a person said, if one was asked: `yes`, `no`, `always` or `nobody`
+    pub answer: Option<&'static str>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ending {
+    pub code: Option<ErrorCode>,
+    pub message: Option<String>,
+    pub duration: Duration,
+    /// Characters of the whole result, and of what was shown of it
+    pub chars: usize,
+    pub shown: usize,
+    /// Secrets that were masked in the answer
+    pub masked: usize,
+    pub reduced: bool,
+    pub truncated: bool,
+    pub handle: Option<String>,
+}
+
+/// Keeps the record of calls.
+pub trait Recorder: Send + Sync {
+    /// Write down that a call with effects is about to happen. What it answers names the record;
+    /// it answers once the record survives a loss of power, and until then nothing may happen.
+    fn intend(&self, intent: Intent) -> BoxFuture<'_, Result<i64, ToolError>>;
+
+    /// Take over how a call ended, without making the caller wait. `intended` is the record that
+    /// was made before it ran, if one was.
+    fn ended(&self, intent: Intent, intended: Option<i64>, ending: Ending);
+}

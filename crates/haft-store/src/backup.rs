@@ -1,0 +1,138 @@
+//! Copies of the store: taken while it is in use, opened and looked through before they are called
+//! good, put back only if they are.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::OpenFlags;
+use rusqlite::backup::Backup;
+
+use crate::sqlite::{Connection, MARKER, checked};
+use crate::{StoreError, Tx, VERSION, paths};
+
+/// Pages copied at a time, so that writers get in between.
+const PAGES: i32 = 256;
+
+/// What has to hold in a copy besides that the file is whole.
+pub(crate) type Proof<'a> = &'a dyn Fn(&mut dyn Tx) -> Result<(), StoreError>;
+
+/// Copy the store to a new file.
+pub(crate) fn backup(store: &Path, to: &Path, proof: Proof<'_>) -> Result<u64, StoreError> {
+    if to.exists() {
+        return Err(StoreError::Failed(format!(
+            "`{}` is there already",
+            to.display()
+        )));
+    }
+    let fresh = paths::beside(to, "new");
+    let copied = copy(store, &fresh)
+        .and_then(|()| whole(&fresh, proof))
+        .and_then(|()| put(&fresh, to));
+    if copied.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    copied
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let source = rusqlite::Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    source.busy_timeout(Duration::from_secs(10))?;
+    drop(paths::own_file(to)?);
+    let mut target = rusqlite::Connection::open_with_flags(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    Backup::new(&source, &mut target)?.run_to_completion(PAGES, Duration::ZERO, None)?;
+    // A copy stands alone: no log beside it.
+    let _: String = target.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0))?;
+    Ok(())
+}
+
+/// Whether a file is a store of ours, of a version we know, with nothing wrong in it.
+fn whole(path: &Path, proof: Proof<'_>) -> Result<(), StoreError> {
+    let copy = rusqlite::Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    checked(&copy, "integrity_check")?;
+    let number =
+        |pragma: &str| copy.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
+    if number("application_id")? != crate::schema::APPLICATION {
+        return Err(StoreError::Failed(format!(
+            "`{}` is no copy of a store",
+            path.display()
+        )));
+    }
+    let found = number("user_version")?;
+    if found > VERSION {
+        return Err(StoreError::Newer {
+            found,
+            known: VERSION,
+        });
+    }
+    drop(copy);
+    Connection::reader(path)?.reading(|tx| proof(tx))
+}
+
+fn put(fresh: &Path, to: &Path) -> Result<u64, StoreError> {
+    let failed = |error: std::io::Error| StoreError::io(&to.display().to_string(), &error);
+    let file = File::open(fresh).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    fs::rename(fresh, to).map_err(failed)?;
+    paths::sync_folder(to).map_err(failed)?;
+    file.metadata().map(|found| found.len()).map_err(failed)
+}
+
+/// Put a copy in the place of the store. What was there is kept beside it, under the name that is
+/// answered with. Nobody else may have the store open.
+pub(crate) fn restore(
+    from: &Path,
+    store: &Path,
+    proof: Proof<'_>,
+) -> Result<Option<PathBuf>, StoreError> {
+    let failed = |error: std::io::Error| StoreError::io(&store.display().to_string(), &error);
+    whole(from, proof)?;
+    let fresh = paths::beside(store, "new");
+    let prepared = copy(from, &fresh).and_then(|()| whole(&fresh, proof));
+    if let Err(error) = prepared {
+        let _ = fs::remove_file(&fresh);
+        return Err(error);
+    }
+    let mut aside = None;
+    if store.exists() {
+        nobody_writes(store)?;
+        let old = store.with_extension("db.before-restore");
+        fs::rename(store, &old).map_err(failed)?;
+        for end in ["-wal", "-shm"] {
+            let (from, to) = (with_end(store, end), with_end(&old, end));
+            let _ = fs::remove_file(&to);
+            if from.exists() {
+                fs::rename(&from, &to).map_err(failed)?;
+            }
+        }
+        aside = Some(old);
+    }
+    let _ = fs::remove_file(with_end(store, &format!(".{MARKER}")));
+    put(&fresh, store)?;
+    Ok(aside)
+}
+
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// A process that has the store open would go on writing into the file that is set aside.
+fn nobody_writes(store: &Path) -> Result<(), StoreError> {
+    let open = rusqlite::Connection::open_with_flags(store, OpenFlags::SQLITE_OPEN_READ_WRITE);
+    let Ok(open) = open else {
+        return Ok(());
+    };
+    open.busy_timeout(Duration::from_secs(2))?;
+    // Exclusive mode takes the whole file for itself, log and all, or fails.
+    open.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    match open.execute_batch("BEGIN EXCLUSIVE; ROLLBACK") {
+        Err(error) => match StoreError::from(error) {
+            StoreError::Busy => Err(StoreError::Busy),
+            // A damaged store is what a copy is for.
+            _ => Ok(()),
+        },
+        Ok(()) => Ok(()),
+    }
+}

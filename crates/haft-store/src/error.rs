@@ -1,0 +1,73 @@
+//! Why the store could not do what it was asked.
+
+use rusqlite::ErrorCode;
+use rusqlite::ffi;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing is written to a store that contradicts itself
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    #[error(
+        "the store was written by a newer haft: its version is {found}, this haft knows {known}"
+    )]
+    Newer { found: i64, known: i64 },
+    #[error("there is no room left for the store")]
+    Full,
+    #[error("the store is in use by another process and did not become free")]
+    Busy,
+    #[error("the store cannot be used: {0}")]
+    Failed(String),
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// The way back, where there is one.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            StoreError::Damaged(_) => Some(
+                "look with `haft journal verify`; go back with `haft restore FILE`, or go on from what is there with `haft journal accept`",
+            ),
+            StoreError::Newer { .. } => Some("use that newer haft, or another `HAFT_HOME`"),
+            StoreError::Full => Some("make room on the disk, or run `haft gc`; then call again"),
+            StoreError::Busy => Some("try again, or end the process that holds it"),
+            StoreError::Failed(_) | StoreError::Closed => None,
+        }
+    }
+
+    pub(crate) fn io(what: &str, error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => StoreError::Full,
+            _ => StoreError::Failed(format!("{what}: {error}")),
+        }
+    }
+
+    /// After such an error nobody knows what the kernel still holds: the connection is given up.
+    pub(crate) fn is_fatal_for_the_handle(error: &rusqlite::Error) -> bool {
+        match error {
+            rusqlite::Error::SqliteFailure(failure, _) => matches!(
+                failure.extended_code,
+                ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC
+            ),
+            _ => false,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let code = match &error {
+            rusqlite::Error::SqliteFailure(failure, _) => Some(failure.code),
+            _ => None,
+        };
+        match code {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                StoreError::Damaged(error.to_string())
+            }
+            Some(ErrorCode::DiskFull) => StoreError::Full,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
+            _ => StoreError::Failed(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! Adding records. All of it happens inside the writer's transaction, so that two processes never
+//! add after the same record.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use haft_core::{Ending, ErrorCode, Intent, Repeat};
+use serde_json::Value;
+
+use super::Inner;
+use super::body::{Body, EffectsText};
+use super::chain::{Hash, Link, genesis};
+use crate::{Cell, StoreError, Tx};
+
+/// Records between two signed marks.
+const MARK_EVERY: i64 = 1_024;
+
+/// A record before it is put into words.
+pub(super) struct Draft {
+    intent: Intent,
+    intended: Option<i64>,
+    ending: Option<Ending>,
+    time: i64,
+}
+
+impl Draft {
+    pub(super) fn of(intent: Intent, intended: Option<i64>, ending: Option<Ending>) -> Self {
+        Draft {
+            intent,
+            intended,
+            ending,
+            time: now(),
+        }
+    }
+}
+
+/// Microseconds since 1970, as the clock has it.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_micros() as i64)
+}
+
+/// A record in words.
+pub(super) struct Record<'a> {
+    pub(super) time: i64,
+    pub(super) kind: &'a str,
+    pub(super) intent: Option<i64>,
+    pub(super) call_id: &'a str,
+    pub(super) session: &'a str,
+    pub(super) tool: &'a str,
+    pub(super) verdict: Option<&'a str>,
+    pub(super) state: Option<&'a str>,
+    pub(super) duration_us: Option<i64>,
+    pub(super) body: &'a Body,
+}
+
+/// Add a call's record and give its number.
+pub(super) fn row(tx: &mut dyn Tx, inner: &Arc<Inner>, draft: &Draft) -> Result<i64, StoreError> {
+    let intent = &draft.intent;
+    let kind = match (&draft.ending, draft.intended) {
+        (None, _) => "intent",
+        (Some(_), Some(_)) => "outcome",
+        (Some(_), None) => "call",
+    };
+    let mut body = match draft.intended {
+        None => told(inner, intent),
+        Some(_) => Body::default(),
+    };
+    if let Some(ending) = &draft.ending {
+        add_ending(&mut body, ending);
+    }
+    let verdict = intent.ruling.as_ref().map(|ruling| ruling.verdict);
+    let record = Record {
+        time: draft.time,
+        kind,
+        intent: draft.intended,
+        call_id: &intent.call_id,
+        session: &intent.caller.session,
+        tool: &intent.tool,
+        verdict,
+        state: draft
+            .ending
+            .as_ref()
+            .map(|ending| state(ending, intent.dry_run)),
+        duration_us: draft
+            .ending
+            .as_ref()
+            .map(|ending| ending.duration.as_micros() as i64),
+        body: &body,
+    };
+    add(tx, inner, &record)
+}
+
+fn state(ending: &Ending, dry_run: bool) -> &'static str {
+    match ending.code {
+        None if dry_run => "dry",
+        None => "ok",
+        Some(ErrorCode::Denied) => "denied",
+        Some(ErrorCode::Cancelled) => "cancelled",
+        Some(ErrorCode::Uncertain) => "uncertain",
+        Some(_) => "failed",
+    }
+}
+
+/// The body of a record, with nothing secret in it.
+fn told(inner: &Inner, intent: &Intent) -> Body {
+    let caller = &intent.caller;
+    let (args, masked_args, private) = arguments(inner, intent);
+    let mut body = Body {
+        agent: caller.agent.as_deref().map(str::to_owned),
+        provider: caller.provider.as_deref().map(str::to_owned),
+        identity: serde_json::to_value(caller.identity)
+            .ok()
+            .and_then(|value| value.as_str().map(str::to_owned)),
+        profile: intent.profile.clone(),
+        autonomy: intent.autonomy.map(str::to_owned),
+        workspace: Some(caller.workspace.to_string_lossy().into_owned()),
+        process: Some(inner.process.clone()),
+        repeat: Some(repeat(intent.repeat).to_owned()),
+        dry_run: intent.dry_run,
+        key: intent.key.as_deref().map(str::to_owned),
+        args,
+        masked_args,
+        private,
+        ..Body::default()
+    };
+    if let Some(effects) = &intent.effects {
+        let (text, whole) = EffectsText::of(effects);
+        body.hidden = !whole;
+        let mut value = serde_json::to_value(&text).unwrap_or_default();
+        body.hidden |= (inner.mask)(&mut value) > 0;
+        body.effects = serde_json::from_value(value).ok();
+    }
+    for (folder, word, path) in &intent.resolved {
+        let mut value = Value::from(vec![
+            folder.to_string_lossy().into_owned(),
+            word.clone(),
+            path.to_string_lossy().into_owned(),
+        ]);
+        body.hidden |= (inner.mask)(&mut value) > 0;
+        if let Ok(resolved) = serde_json::from_value(value) {
+            body.resolved.push(resolved);
+        }
+    }
+    if let Some(ruling) = &intent.ruling {
+        body.rules = ruling.rules.clone();
+        body.reason = masked(inner, &ruling.reason);
+        body.remember = ruling.remember.clone();
+        body.policy = Some(ruling.policy.clone());
+        body.answer = ruling.answer.map(str::to_owned);
+    }
+    body
+}
+
+fn masked(inner: &Inner, text: &str) -> Option<String> {
+    let mut value = Value::from(text);
+    (inner.mask)(&mut value);
+    value.as_str().map(str::to_owned)
+}
+
+fn repeat(repeat: Repeat) -> &'static str {
+    match repeat {
+        Repeat::Read => "read",
+        Repeat::Idempotent => "idempotent",
+        Repeat::Keyed => "keyed",
+        Repeat::Unsafe => "unsafe",
+    }
+}
+
+/// The arguments without secrets, and with a digest where they are somebody's content.
+fn arguments(inner: &Inner, intent: &Intent) -> (Option<Value>, usize, bool) {
+    if intent.args.is_null() {
+        return (None, 0, false);
+    }
+    let mut args = Value::clone(&intent.args);
+    let mut private = false;
+    for name in &intent.private {
+        if let Some(value) = args.get_mut(name) {
+            let text = match value.as_str() {
+                Some(text) => text.to_owned(),
+                None => value.to_string(),
+            };
+            *value = format!(
+                "[{} chars, {}]",
+                text.chars().count(),
+                inner.key.digest(&text)
+            )
+            .into();
+            private = true;
+        }
+    }
+    let count = (inner.mask)(&mut args);
+    (Some(args), count, private)
+}
+
+fn add_ending(body: &mut Body, ending: &Ending) {
+    body.code = ending.code.map(|code| code.as_str().to_owned());
+    body.message = ending.message.clone();
+    body.chars = Some(ending.chars);
+    body.shown = Some(ending.shown);
+    body.masked = ending.masked;
+    body.reduced = ending.reduced;
+    body.truncated = ending.truncated;
+    body.handle = ending.handle.clone();
+}
+
+/// The end of the journal while a transaction adds to it.
+#[derive(Debug, Clone)]
+pub(super) struct Tail {
+    pub(super) seq: i64,
+    pub(super) hash: Hash,
+    marked: i64,
+}
+
+/// Add a record after the last one.
+pub(super) fn add(
+    tx: &mut dyn Tx,
+    inner: &Arc<Inner>,
+    record: &Record<'_>,
+) -> Result<i64, StoreError> {
+    let tail = match tail_of(tx) {
+        Some(tail) => tail,
+        None => compared(tx, inner)?,
+    };
+    let tail = put(tx, inner, tail, record)?;
+    tell_head(tx, inner, &tail, false);
+    let seq = tail.seq;
+    *tx.scratch() = Some(Box::new(tail));
+    Ok(seq)
+}
+
+fn tail_of(tx: &mut dyn Tx) -> Option<Tail> {
+    tx.scratch().as_ref()?.downcast_ref::<Tail>().cloned()
+}
+
+fn tell_head(tx: &mut dyn Tx, inner: &Arc<Inner>, tail: &Tail, go_back: bool) {
+    let (inner, seq, hash) = (inner.clone(), tail.seq, tail.hash);
+    let work = move |durable| {
+        // What could not be signed now is signed with the next commit.
+        let _ = inner.head.write(seq, &hash, durable, go_back);
+    };
+    tx.after_commit(if go_back { "head anew" } else { "head" }, Box::new(work));
+}
+
+fn put(
+    tx: &mut dyn Tx,
+    inner: &Inner,
+    tail: Tail,
+    record: &Record<'_>,
+) -> Result<Tail, StoreError> {
+    let body = serde_json::to_string(record.body)
+        .map_err(|error| StoreError::Failed(error.to_string()))?;
+    let link = Link {
+        seq: tail.seq + 1,
+        time: record.time,
+        kind: record.kind,
+        intent: record.intent,
+        call_id: record.call_id,
+        session: record.session,
+        tool: record.tool,
+        verdict: record.verdict,
+        state: record.state,
+        duration_us: record.duration_us,
+        body: &body,
+    };
+    let hash = link.after(&tail.hash);
+    tx.run(
+        "INSERT INTO journal (seq, time, kind, intent, call_id, session, tool, verdict, state, \
+         duration_us, body, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        &[
+            link.seq.into(),
+            link.time.into(),
+            link.kind.into(),
+            link.intent.into(),
+            link.call_id.into(),
+            link.session.into(),
+            link.tool.into(),
+            link.verdict.into(),
+            link.state.into(),
+            link.duration_us.into(),
+            link.body.into(),
+            Cell::Blob(&hash),
+        ],
+    )?;
+    let mut tail = Tail {
+        seq: link.seq,
+        hash,
+        marked: tail.marked,
+    };
+    if tail.seq - tail.marked >= MARK_EVERY {
+        mark(tx, inner, "mark", tail.seq, &tail.hash)?;
+        tail.marked = tail.seq;
+    }
+    Ok(tail)
+}
+
+/// What a mark's signature covers.
+pub(super) fn signed_text(kind: &str, seq: i64, time: i64, hash: &[u8]) -> Vec<u8> {
+    let mut text = format!("haft journal {kind} {seq} {time} ").into_bytes();
+    text.extend_from_slice(hash);
+    text
+}
+
+/// Sign that the record `seq` had this hash.
+pub(super) fn mark(
+    tx: &mut dyn Tx,
+    inner: &Inner,
+    kind: &str,
+    seq: i64,
+    hash: &Hash,
+) -> Result<(), StoreError> {
+    let time = now();
+    let signature = inner.key.sign(&signed_text(kind, seq, time, hash));
+    tx.run(
+        "INSERT INTO journal_marks (seq, kind, time, hash, signature) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (kind, seq) DO UPDATE SET time = excluded.time, hash = excluded.hash, \
+         signature = excluded.signature",
+        &[
+            seq.into(),
+            kind.into(),
+            time.into(),
+            Cell::Blob(hash),
+            Cell::Blob(&signature),
+        ],
+    )?;
+    Ok(())
+}
+
+/// The last record, as the database has it.
+pub(super) fn stored_tail(tx: &mut dyn Tx) -> Result<Tail, StoreError> {
+    let mut tail = None;
+    tx.each(
+        "SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1",
+        &[],
+        &mut |row| {
+            let hash = row.cell(1)?.blob().and_then(|bytes| bytes.try_into().ok());
+            tail = row.cell(0)?.int().zip(hash);
+            Ok(false)
+        },
+    )?;
+    let marked = tx
+        .first_int("SELECT max(seq) FROM journal_marks", &[])?
+        .unwrap_or(0);
+    let (seq, hash) = match tail {
+        Some(tail) => tail,
+        None => base(tx)?.unwrap_or((0, genesis())),
+    };
+    Ok(Tail { seq, hash, marked })
+}
+
+/// Where the journal begins, after older records were removed.
+pub(super) fn base(tx: &mut dyn Tx) -> Result<Option<(i64, Hash)>, StoreError> {
+    let mut found = None;
+    tx.each(
+        "SELECT seq, hash FROM journal_marks WHERE kind = 'base' ORDER BY seq DESC LIMIT 1",
+        &[],
+        &mut |row| {
+            let hash = row.cell(1)?.blob().and_then(|bytes| bytes.try_into().ok());
+            found = row.cell(0)?.int().zip(hash);
+            Ok(false)
+        },
+    )?;
+    Ok(found)
+}
+
+/// The end of the journal, compared with the signed one when this process first adds to it.
+fn compared(tx: &mut dyn Tx, inner: &Arc<Inner>) -> Result<Tail, StoreError> {
+    let tail = stored_tail(tx)?;
+    if inner.checked.load(Ordering::Relaxed) {
+        return Ok(tail);
+    }
+    let tail = match inner.head.read()? {
+        None if tail.seq == 0 => tail,
+        None => {
+            return Err(StoreError::Damaged(
+                "the signed end of the journal is gone".to_owned(),
+            ));
+        }
+        Some(head) if tail.seq >= head.seq => {
+            if hash_at(tx, head.seq)?.is_some_and(|hash| hash != head.hash) {
+                return Err(StoreError::Damaged(format!(
+                    "record {} of the journal is not the one that was signed",
+                    head.seq
+                )));
+            }
+            tail
+        }
+        // Power was lost: records of calls without effects may be gone, nothing else.
+        Some(head)
+            if head.is_of_another_boot()
+                && tail.seq >= head.durable_seq
+                && hash_at(tx, head.durable_seq)?.is_none_or(|hash| hash == head.durable_hash) =>
+        {
+            let body = Body {
+                lost: Some(head.seq - tail.seq),
+                reason: Some("power was lost before they were on the disk".to_owned()),
+                ..Body::default()
+            };
+            let tail = put(tx, inner, tail, &by_ourselves("gap", &body))?;
+            tell_head(tx, inner, &tail, true);
+            tail
+        }
+        Some(head) => {
+            return Err(StoreError::Damaged(format!(
+                "the journal ends at record {}, but record {} was signed",
+                tail.seq, head.seq
+            )));
+        }
+    };
+    inner.checked.store(true, Ordering::Relaxed);
+    Ok(tail)
+}
+
+/// The hash of a record, if it is there.
+pub(super) fn hash_at(tx: &mut dyn Tx, seq: i64) -> Result<Option<Hash>, StoreError> {
+    let mut found = None;
+    tx.each(
+        "SELECT hash FROM journal WHERE seq = $1",
+        &[seq.into()],
+        &mut |row| {
+            found = row.cell(0)?.blob().and_then(|bytes| bytes.try_into().ok());
+            Ok(false)
+        },
+    )?;
+    Ok(found)
+}
+
+pub(super) fn by_ourselves<'a>(kind: &'a str, body: &'a Body) -> Record<'a> {
+    Record {
+        time: now(),
+        kind,
+        intent: None,
+        call_id: "",
+        session: "",
+        tool: "",
+        verdict: None,
+        state: None,
+        duration_us: None,
+        body,
+    }
+}
+
+/// Go on from the last record there is, whatever was signed before.
+pub(super) fn accept(tx: &mut dyn Tx, inner: &Arc<Inner>, body: &Body) -> Result<i64, StoreError> {
+    let tail = stored_tail(tx)?;
+    let tail = put(tx, inner, tail, &by_ourselves("accepted", body))?;
+    mark(tx, inner, "accepted", tail.seq, &tail.hash)?;
+    tell_head(tx, inner, &tail, true);
+    inner.checked.store(true, Ordering::Relaxed);
+    let seq = tail.seq;
+    *tx.scratch() = Some(Box::new(tail));
+    Ok(seq)
+}

@@ -1,0 +1,190 @@
+//! The newest end of the journal, signed, in a file of its own. A database that was cut off or
+//! put back no longer reaches it.
+//!
+//! It is written after each commit and not waited for: when power is lost it may be behind, never
+//! ahead of what is on the disk. Records of calls without effects are not waited for either, so
+//! it also says how far the journal was on the disk for certain.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::chain::Hash;
+use super::key::Key;
+use crate::{StoreError, paths};
+
+const FILE: &str = "journal.head";
+const MAGIC: &[u8; 8] = b"hafthead";
+/// Two places, written in turn, so that one is always whole.
+const PLACE: usize = 256;
+const SIGNED: usize = 8 + 8 + 8 + 32 + 8 + 32 + 32;
+
+/// Where the journal ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Head {
+    generation: u64,
+    pub(super) seq: i64,
+    pub(super) hash: Hash,
+    /// What is on the disk, whatever happens
+    pub(super) durable_seq: i64,
+    pub(super) durable_hash: Hash,
+    /// The start of the machine in which it was written
+    boot: Hash,
+}
+
+impl Head {
+    /// Whether power may have been lost since it was written.
+    pub(super) fn is_of_another_boot(&self) -> bool {
+        self.boot != boot()
+    }
+}
+
+pub(super) struct HeadFile {
+    path: PathBuf,
+    key: [u8; 32],
+}
+
+fn boot() -> Hash {
+    *blake3::hash(paths::boot_id().as_bytes()).as_bytes()
+}
+
+impl HeadFile {
+    pub(super) fn new(home: &Path, key: &Key) -> Self {
+        HeadFile {
+            path: home.join(FILE),
+            key: key.head,
+        }
+    }
+
+    /// The newest head, if one was ever written. A file without a valid one is damage.
+    pub(super) fn read(&self) -> Result<Option<Head>, StoreError> {
+        match File::open(&self.path) {
+            Ok(file) => self.newest(&file),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn newest(&self, file: &File) -> Result<Option<Head>, StoreError> {
+        let mut bytes = [0; PLACE * 2];
+        let mut got = 0;
+        while got < bytes.len() {
+            match file.read_at(&mut bytes[got..], got as u64) {
+                Ok(0) => break,
+                Ok(more) => got += more,
+                Err(error) => return Err(self.failed(&error)),
+            }
+        }
+        let places = [&bytes[..PLACE], &bytes[PLACE..]];
+        let newest = places
+            .into_iter()
+            .filter_map(|place| self.parse(place))
+            .max_by_key(|head| head.generation);
+        if newest.is_none() && got > 0 {
+            return Err(StoreError::Damaged(format!(
+                "the signed end of the journal is not valid: `{}`",
+                self.path.display()
+            )));
+        }
+        Ok(newest)
+    }
+
+    /// Write where the journal ends now. A head that is further on stays, unless the journal is
+    /// to go on from an earlier record.
+    pub(super) fn write(
+        &self,
+        seq: i64,
+        hash: &Hash,
+        durable: bool,
+        go_back: bool,
+    ) -> Result<(), StoreError> {
+        let new = !self.path.exists();
+        let file = paths::own_file(&self.path)?;
+        file.lock().map_err(|error| self.failed(&error))?;
+        let current = match self.newest(&file) {
+            Ok(current) => current,
+            Err(_) if go_back => None,
+            Err(error) => return Err(error),
+        };
+        if !go_back
+            && current
+                .as_ref()
+                .is_some_and(|head| head.seq >= seq && !durable)
+        {
+            return Ok(());
+        }
+        let (durable_seq, durable_hash) = match &current {
+            _ if durable => (seq, *hash),
+            Some(head) => (head.durable_seq, head.durable_hash),
+            None => (0, super::chain::genesis()),
+        };
+        let mut head = Head {
+            generation: current.as_ref().map_or(1, |head| head.generation + 1),
+            seq,
+            hash: *hash,
+            durable_seq,
+            durable_hash,
+            boot: boot(),
+        };
+        if let (false, Some(current)) = (go_back, current)
+            && current.seq > seq
+        {
+            (head.seq, head.hash) = (current.seq, current.hash);
+            if current.durable_seq > durable_seq {
+                (head.durable_seq, head.durable_hash) = (current.durable_seq, current.durable_hash);
+            }
+        }
+        let place = if head.generation.is_multiple_of(2) {
+            0
+        } else {
+            PLACE
+        };
+        file.write_all_at(&self.format(&head), place as u64)
+            .map_err(|error| self.failed(&error))?;
+        if new || go_back {
+            file.sync_all()
+                .and_then(|()| paths::sync_folder(&self.path))
+                .map_err(|error| self.failed(&error))?;
+        }
+        Ok(())
+    }
+
+    fn format(&self, head: &Head) -> [u8; PLACE] {
+        let mut bytes = Vec::with_capacity(PLACE);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&head.generation.to_le_bytes());
+        bytes.extend_from_slice(&head.seq.to_le_bytes());
+        bytes.extend_from_slice(&head.hash);
+        bytes.extend_from_slice(&head.durable_seq.to_le_bytes());
+        bytes.extend_from_slice(&head.durable_hash);
+        bytes.extend_from_slice(&head.boot);
+        let signature = blake3::keyed_hash(&self.key, &bytes);
+        bytes.extend_from_slice(signature.as_bytes());
+        let mut place = [0; PLACE];
+        place[..bytes.len()].copy_from_slice(&bytes);
+        place
+    }
+
+    fn parse(&self, place: &[u8]) -> Option<Head> {
+        let (signed, rest) = place.split_at_checked(SIGNED)?;
+        let signature: [u8; 32] = rest.get(..32)?.try_into().ok()?;
+        if blake3::keyed_hash(&self.key, signed) != blake3::Hash::from_bytes(signature) {
+            return None;
+        }
+        let hash = |at: usize| signed.get(at..at + 32)?.try_into().ok();
+        let number = |at: usize| signed.get(at..at + 8)?.try_into().ok();
+        (signed.get(..8)? == MAGIC).then_some(())?;
+        Some(Head {
+            generation: u64::from_le_bytes(number(8)?),
+            seq: i64::from_le_bytes(number(16)?),
+            hash: hash(24)?,
+            durable_seq: i64::from_le_bytes(number(56)?),
+            durable_hash: hash(64)?,
+            boot: hash(96)?,
+        })
+    }
+
+    fn failed(&self, error: &std::io::Error) -> StoreError {
+        StoreError::io(&self.path.display().to_string(), error)
+    }
+}

@@ -1,0 +1,135 @@
+//! The record of every call: what was about to happen, what was decided and how it ended. Records
+//! are only ever added; each carries the hash of the one before, marks along the way are signed,
+//! and the newest end is signed in a file outside the database.
+
+mod append;
+pub(crate) use append::now;
+mod body;
+mod chain;
+mod chart;
+mod head;
+mod key;
+mod list;
+mod settle;
+mod stats;
+mod trim;
+mod verify;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use haft_core::{BoxFuture, Ending, Intent, Recorder, ToolError};
+use serde_json::Value;
+
+pub use chart::chart;
+pub use list::{Filter, Line, State};
+pub use settle::Settled;
+pub use stats::Stats;
+pub use verify::{Fault, Verified};
+
+use crate::{Durability, Store, StoreError, paths};
+use body::Body;
+use head::HeadFile;
+use key::Key;
+
+/// Takes what is secret out of a value, and says how much that was.
+pub type Mask = fn(&mut Value) -> usize;
+
+/// Where the journal is, and what it needs to know.
+pub struct JournalConfig {
+    /// haft's home, which must be there
+    pub home: PathBuf,
+    pub mask: Mask,
+}
+
+/// The record of calls. Cheap to clone.
+#[derive(Clone)]
+pub struct Journal {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Store,
+    key: Key,
+    head: HeadFile,
+    mask: Mask,
+    /// Who writes, so that a call whose process is gone is known to be over
+    process: String,
+    /// The end of the journal was compared with the signed one
+    checked: AtomicBool,
+}
+
+impl Journal {
+    /// The file that holds it.
+    pub fn file(home: &Path) -> PathBuf {
+        home.join("haft.db")
+    }
+
+    /// Open the journal; what takes time goes on beside the caller.
+    pub fn open(config: JournalConfig) -> Result<Journal, StoreError> {
+        let file = Journal::file(&config.home);
+        // The key comes first: a journal without one could be anybody's.
+        let key = Key::load(&config.home, file.exists())?;
+        let head = HeadFile::new(&config.home, &key);
+        let store = Store::open(&file);
+        Ok(Journal {
+            inner: Arc::new(Inner {
+                store,
+                key,
+                head,
+                mask: config.mask,
+                process: paths::this_process(),
+                checked: AtomicBool::new(false),
+            }),
+        })
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// Go on from what is there, although it is not what was signed. Says where it goes on from.
+    pub fn accept(&self, reason: &str) -> Result<i64, StoreError> {
+        let inner = self.inner.clone();
+        let body = Body {
+            reason: Some(reason.to_owned()),
+            process: Some(inner.process.clone()),
+            ..Body::default()
+        };
+        let accepted = self.inner.store.write(Durability::Power, move |tx| {
+            append::accept(tx, &inner, &body)
+        });
+        accepted.wait()
+    }
+}
+
+impl Recorder for Journal {
+    fn intend(&self, intent: Intent) -> BoxFuture<'_, Result<i64, ToolError>> {
+        let inner = self.inner.clone();
+        let row = append::Draft::of(intent, None, None);
+        let writing = self
+            .inner
+            .store
+            .write(Durability::Power, move |tx| append::row(tx, &inner, &row));
+        Box::pin(async move {
+            writing.done().await.map_err(|error| {
+                let refusal = ToolError::failed(format!(
+                    "nothing was done, because it could not be written down: {error}"
+                ));
+                match error.hint() {
+                    Some(hint) => refusal.hint(hint).caused_by(error),
+                    None => refusal.caused_by(error),
+                }
+            })
+        })
+    }
+
+    fn ended(&self, intent: Intent, intended: Option<i64>, ending: Ending) {
+        let inner = self.inner.clone();
+        let row = append::Draft::of(intent, intended, Some(ending));
+        self.inner
+            .store
+            .hand_over(move |tx| append::row(tx, &inner, &row).map(drop));
+    }
+}

@@ -1,0 +1,163 @@
+//! Files of the store: made for their owner alone, never through a link, put in place whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::OFlags;
+
+use crate::StoreError;
+
+const OTHERS_MAY_WRITE: u32 = 0o022;
+
+/// Open a file of ours for reading and writing, making it if it is not there. What is a link, or
+/// could have been written by somebody else, is refused.
+pub(crate) fn own_file(path: &Path) -> Result<File, StoreError> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path)
+        .map_err(|error| StoreError::io(&path.display().to_string(), &error))?;
+    only_ours(path, &file)?;
+    Ok(file)
+}
+
+fn only_ours(path: &Path, file: &File) -> Result<(), StoreError> {
+    let found = file
+        .metadata()
+        .map_err(|error| StoreError::io(&path.display().to_string(), &error))?;
+    let problem = if !found.is_file() {
+        "it is not a regular file"
+    } else if found.uid() != rustix::process::geteuid().as_raw() {
+        "it belongs to another user"
+    } else if found.mode() & OTHERS_MAY_WRITE != 0 {
+        "others can write it"
+    } else {
+        return Ok(());
+    };
+    Err(StoreError::Failed(format!(
+        "`{}`: {problem}",
+        path.display()
+    )))
+}
+
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+}
+
+/// A name beside `path` that no other process or thread uses.
+pub(crate) fn beside(path: &Path, word: &str) -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{word}-{}-{count}", std::process::id()))
+}
+
+/// Put bytes in place whole or not at all, and on the disk before this returns.
+pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let fresh = beside(path, "new");
+    let written = (|| {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&fresh)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&fresh, path)?;
+        sync_folder(path)
+    })();
+    if written.is_err() {
+        // Best effort: the error that matters is the one being reported.
+        let _ = fs::remove_file(&fresh);
+    }
+    written
+}
+
+/// A name is on the disk when its folder is.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// Which start of the machine this is.
+pub(crate) fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// This process, told apart from every other one that had or will have its number.
+pub(crate) fn this_process() -> String {
+    let id = std::process::id();
+    format!("{id}.{}@{}", started(id).unwrap_or(0), boot_id())
+}
+
+/// Whether the process that wrote this about itself is still there.
+pub(crate) fn is_alive(process: &str) -> bool {
+    let Some((id, boot)) = process.split_once('@') else {
+        return false;
+    };
+    let Some((id, start)) = id.split_once('.') else {
+        return false;
+    };
+    let (Ok(id), Ok(start)) = (id.parse::<u32>(), start.parse::<u64>()) else {
+        return false;
+    };
+    boot == boot_id() && started(id) == Some(start)
+}
+
+/// When a process started, in ticks since the machine did; none for one that is gone or dead.
+fn started(id: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name may hold anything, also brackets: what counts comes after the last one.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    if matches!(fields.next(), Some("Z" | "X")) {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_until_it_is_gone() {
+        assert!(is_alive(&this_process()));
+        let me = this_process();
+        let (_, boot) = me.split_once('@').unwrap();
+        assert!(!is_alive(&format!("{}.1@{boot}", std::process::id())));
+        assert!(!is_alive(&me.replace(boot, "another")));
+        for nonsense in ["", "@", "1@", "x.y@z", "1.2"] {
+            assert!(!is_alive(nonsense), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn what_others_could_have_written_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        own_file(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
+        assert!(own_file(&path).is_err());
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), &link).unwrap();
+        assert!(own_file(&link).is_err());
+        assert!(!dir.path().join("elsewhere").exists());
+    }
+}

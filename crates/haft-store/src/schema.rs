@@ -1,0 +1,55 @@
+//! The tables, version by version. Forward only: a step that has been released never changes, and
+//! each happens whole or not at all.
+
+/// The newest version this haft knows.
+pub const VERSION: i64 = STEPS.len() as i64;
+
+/// Tells a file of ours from any other SQLite file: "haft".
+pub(crate) const APPLICATION: i64 = 0x6861_6674;
+
+/// The statements that lead from one version to the next.
+pub(crate) const STEPS: &[&[&str]] = &[
+    // 1: the journal, its signed marks, and what blobs are for.
+    &[
+        "CREATE TABLE journal (
+            seq INTEGER PRIMARY KEY,
+            time INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            intent INTEGER,
+            call_id TEXT NOT NULL,
+            session TEXT NOT NULL,
+            tool TEXT NOT NULL,
+            verdict TEXT,
+            state TEXT,
+            duration_us INTEGER,
+            body TEXT NOT NULL,
+            hash BLOB NOT NULL
+        )",
+        "CREATE INDEX journal_call ON journal (call_id)",
+        "CREATE INDEX journal_session ON journal (session)",
+        "CREATE INDEX journal_tool ON journal (tool)",
+        "CREATE INDEX journal_time ON journal (time)",
+        "CREATE INDEX journal_intent ON journal (intent) WHERE intent IS NOT NULL",
+        "CREATE INDEX journal_open ON journal (kind) WHERE kind = 'intent'",
+        "CREATE TABLE journal_marks (
+            seq INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            time INTEGER NOT NULL,
+            hash BLOB NOT NULL,
+            signature BLOB NOT NULL,
+            PRIMARY KEY (kind, seq)
+        )",
+        "CREATE TABLE blobs (
+            hash TEXT PRIMARY KEY,
+            size INTEGER NOT NULL,
+            time INTEGER NOT NULL
+        )",
+        "CREATE TABLE blob_refs (
+            owner TEXT NOT NULL,
+            hash TEXT NOT NULL,
+            time INTEGER NOT NULL,
+            PRIMARY KEY (owner, hash)
+        )",
+        "CREATE INDEX blob_refs_hash ON blob_refs (hash)",
+    ],
+];

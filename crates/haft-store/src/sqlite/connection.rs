@@ -1,0 +1,193 @@
+//! A connection and its transactions, as the query layer sees them.
+
+use std::any::Any;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{OpenFlags, ToSql};
+
+use crate::StoreError;
+use crate::cell::{Cell, Row, Tx};
+use crate::store::Durability;
+
+/// How long another process may hold the store.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Statements kept ready.
+const STATEMENTS: usize = 64;
+
+type AfterCommit = (&'static str, Box<dyn FnOnce(bool)>);
+
+pub(crate) struct Connection {
+    pub(super) inner: rusqlite::Connection,
+    synchronous: Option<Durability>,
+    /// An fsync has failed on it
+    pub(super) lost: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+        let inner = rusqlite::Connection::open_with_flags(path, flags)?;
+        inner.busy_timeout(PATIENCE)?;
+        inner.set_prepared_statement_cache_capacity(STATEMENTS);
+        Ok(Connection {
+            inner,
+            synchronous: None,
+            lost: false,
+        })
+    }
+
+    pub(crate) fn reader(path: &Path) -> Result<Self, StoreError> {
+        let connection = Connection::new(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        connection.inner.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    }
+
+    /// Look at one unchanging state.
+    pub(crate) fn reading<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Tx) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.inner.execute_batch("BEGIN DEFERRED")?;
+        let mut transaction = Transaction::new(&self.inner);
+        let result = work(&mut transaction);
+        let _ = self.inner.execute_batch("ROLLBACK");
+        result
+    }
+
+    /// One commit for everything that `work` does.
+    pub(crate) fn writing(
+        &mut self,
+        durability: Durability,
+        work: &mut dyn FnMut(&mut Transaction<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if self.synchronous != Some(durability) {
+            let level = match durability {
+                Durability::Process => "NORMAL",
+                Durability::Power => "FULL",
+            };
+            self.inner.pragma_update(None, "synchronous", level)?;
+            self.synchronous = Some(durability);
+        }
+        self.inner.execute_batch("BEGIN IMMEDIATE")?;
+        let mut transaction = Transaction::new(&self.inner);
+        let result = work(&mut transaction);
+        let after = std::mem::take(&mut transaction.after);
+        let committed = result.and_then(|()| {
+            self.inner.execute_batch("COMMIT").map_err(|error| {
+                self.lost |= StoreError::is_fatal_for_the_handle(&error);
+                error.into()
+            })
+        });
+        if let Err(error) = committed {
+            // A failed commit may have ended the transaction by itself.
+            let _ = self.inner.execute_batch("ROLLBACK");
+            return Err(error);
+        }
+        for (_, work) in after {
+            work(durability == Durability::Power);
+        }
+        Ok(())
+    }
+}
+
+/// A transaction that is under way.
+pub(crate) struct Transaction<'a> {
+    connection: &'a rusqlite::Connection,
+    scratch: Option<Box<dyn Any>>,
+    after: Vec<AfterCommit>,
+}
+
+impl<'a> Transaction<'a> {
+    fn new(connection: &'a rusqlite::Connection) -> Self {
+        Transaction {
+            connection,
+            scratch: None,
+            after: Vec::new(),
+        }
+    }
+
+    /// Work that leaves nothing behind when it fails. The outer error means that nothing more can
+    /// be done in this transaction.
+    pub(crate) fn nested(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
+    ) -> Result<Result<(), StoreError>, StoreError> {
+        self.run("SAVEPOINT job", &[])?;
+        let before = self.after.len();
+        let result = work(self);
+        if let Err(error) = &result {
+            let for_all = matches!(error, StoreError::Full | StoreError::Damaged(_));
+            // SQLite itself has given the transaction up.
+            if for_all || self.connection.is_autocommit() {
+                return Err(error.clone());
+            }
+            self.run("ROLLBACK TO job", &[])?;
+            self.scratch = None;
+            self.after.truncate(before);
+        }
+        self.run("RELEASE job", &[])?;
+        Ok(result)
+    }
+}
+
+impl Tx for Transaction<'_> {
+    fn run(&mut self, sql: &str, values: &[Cell<'_>]) -> Result<usize, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement.execute(rusqlite::params_from_iter(values))?)
+    }
+
+    fn each(
+        &mut self,
+        sql: &str,
+        values: &[Cell<'_>],
+        look: &mut dyn FnMut(&dyn Row) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+        while let Some(row) = rows.next()? {
+            if !look(row)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn scratch(&mut self) -> &mut Option<Box<dyn Any>> {
+        &mut self.scratch
+    }
+
+    fn after_commit(&mut self, name: &'static str, work: Box<dyn FnOnce(bool)>) {
+        self.after.retain(|(other, _)| *other != name);
+        self.after.push((name, work));
+    }
+}
+
+impl Row for rusqlite::Row<'_> {
+    fn cell(&self, column: usize) -> Result<Cell<'_>, StoreError> {
+        Ok(match self.get_ref(column)? {
+            ValueRef::Null => Cell::Null,
+            ValueRef::Integer(value) => Cell::Int(value),
+            ValueRef::Real(value) => Cell::Real(value),
+            ValueRef::Text(bytes) => Cell::Text(std::str::from_utf8(bytes).map_err(|_| {
+                StoreError::Damaged(format!("text that is not UTF-8, in column {column}"))
+            })?),
+            ValueRef::Blob(bytes) => Cell::Blob(bytes),
+        })
+    }
+}
+
+impl ToSql for Cell<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match *self {
+            Cell::Null => ValueRef::Null,
+            Cell::Int(value) => ValueRef::Integer(value),
+            Cell::Real(value) => ValueRef::Real(value),
+            Cell::Text(value) => ValueRef::Text(value.as_bytes()),
+            Cell::Blob(value) => ValueRef::Blob(value),
+        }))
+    }
+}

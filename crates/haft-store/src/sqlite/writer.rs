@@ -1,0 +1,193 @@
+//! The writer: one thread, one connection. Whatever waits when a commit begins goes into it, so
+//! many callers share one wait for the disk.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use super::connection::Connection;
+use super::open;
+use crate::StoreError;
+use crate::store::{Durability, Job, Message, Shared};
+
+/// Jobs in one commit at most.
+const GROUP: usize = 1_024;
+/// How long records that nobody waits for may gather.
+const GATHER: Duration = Duration::from_millis(20);
+/// Records kept for another try while the disk is full.
+const BACKLOG: usize = 100_000;
+
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    connection: Option<Connection>,
+    /// Why nothing may be written, if so
+    refused: Option<StoreError>,
+    /// Work that nobody waits for and that could not be written yet
+    backlog: VecDeque<Job>,
+    dropped: usize,
+}
+
+impl Writer {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Writer {
+            shared,
+            connection: None,
+            refused: None,
+            backlog: VecDeque::new(),
+            dropped: 0,
+        }
+    }
+
+    pub(crate) fn run(mut self, queue: &Receiver<Message>) {
+        let opened = self.open();
+        self.shared.opened(opened);
+        let mut group = Vec::new();
+        loop {
+            let closing = self.gather(queue, &mut group);
+            self.write(&mut group);
+            if let Some(closing) = closing {
+                self.retry();
+                let lost = self.backlog.len() + self.dropped;
+                // Closed before we say so: whoever waits may open it again.
+                self.connection = None;
+                if let Some(closing) = closing {
+                    let _ = closing.send(lost);
+                }
+                return;
+            }
+        }
+    }
+
+    fn open(&mut self) -> Result<(), StoreError> {
+        match open::writer(self.shared.path()) {
+            Ok(connection) => {
+                self.connection = Some(connection);
+                Ok(())
+            }
+            Err(error) => {
+                // What passes may be tried again; what is wrong with the file stays wrong.
+                if matches!(error, StoreError::Damaged(_) | StoreError::Newer { .. }) {
+                    self.refused = Some(error.clone());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Wait for work and take all there is. `Some` when the store is to be closed.
+    #[allow(clippy::option_option)]
+    fn gather(
+        &mut self,
+        queue: &Receiver<Message>,
+        group: &mut Vec<Job>,
+    ) -> Option<Option<std::sync::mpsc::SyncSender<usize>>> {
+        let mut waited = false;
+        loop {
+            let someone_waits = group.iter().any(|job| job.done.is_some());
+            let next = if group.is_empty() {
+                queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else if someone_waits || waited || group.len() >= GROUP {
+                queue.try_recv().map_err(|error| match error {
+                    std::sync::mpsc::TryRecvError::Empty => RecvTimeoutError::Timeout,
+                    std::sync::mpsc::TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+                })
+            } else {
+                let next = queue.recv_timeout(GATHER);
+                waited = matches!(next, Err(RecvTimeoutError::Timeout));
+                next
+            };
+            match next {
+                Ok(Message::Job(job)) => group.push(job),
+                Ok(Message::Close(sender)) => return Some(Some(sender)),
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(RecvTimeoutError::Disconnected) => return Some(None),
+            }
+            if group.len() >= GROUP {
+                return None;
+            }
+        }
+    }
+
+    fn write(&mut self, group: &mut Vec<Job>) {
+        if group.is_empty() {
+            return;
+        }
+        let count = group.len();
+        self.retry();
+        if let Err(error) = self.commit(group) {
+            for job in group.drain(..) {
+                match job.done {
+                    Some(done) => drop(done.send(Err(error.clone()))),
+                    None => self.keep(job),
+                }
+            }
+        }
+        self.shared.waiting.fetch_sub(count, Ordering::Relaxed);
+        self.shared.room.1.notify_all();
+    }
+
+    /// Commit all jobs and answer them; on an error they are all still there, and none is done.
+    fn commit(&mut self, group: &mut Vec<Job>) -> Result<(), StoreError> {
+        if let Some(reason) = &self.refused {
+            return Err(reason.clone());
+        }
+        if self.connection.is_none() {
+            self.open()?;
+        }
+        let Some(connection) = &mut self.connection else {
+            return Err(StoreError::Closed);
+        };
+        let durability = group.iter().map(|job| job.durability).max();
+        let durability = durability.unwrap_or(Durability::Process);
+        let mut results = Vec::new();
+        let committed = connection.writing(durability, &mut |transaction| {
+            results.clear();
+            for job in group.iter_mut() {
+                results.push(transaction.nested(&mut job.work)?);
+            }
+            Ok(())
+        });
+        if let Err(error) = committed {
+            if connection.lost {
+                self.connection = None;
+            }
+            if matches!(error, StoreError::Damaged(_)) {
+                self.refused = Some(error.clone());
+            }
+            return Err(error);
+        }
+        for (job, result) in group.drain(..).zip(results) {
+            match job.done {
+                Some(done) => drop(done.send(result)),
+                // Work that fails alone, in a store that works, would fail again.
+                None if result.is_err() => self.dropped += 1,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Try once more what could not be written.
+    fn retry(&mut self) {
+        while !self.backlog.is_empty() {
+            let take = self.backlog.len().min(GROUP);
+            let mut group: Vec<Job> = self.backlog.drain(..take).collect();
+            if self.commit(&mut group).is_err() {
+                for job in group.into_iter().rev() {
+                    self.backlog.push_front(job);
+                }
+                return;
+            }
+        }
+    }
+
+    fn keep(&mut self, job: Job) {
+        if self.backlog.len() < BACKLOG {
+            self.backlog.push_back(job);
+        } else {
+            self.dropped += 1;
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The handle everybody holds. Writes go to one thread, which joins what waits into one commit;
+//! reads run where they are asked for, each on a connection of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender, SyncSender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use crate::sqlite::{Connection, Writer};
+use crate::{StoreError, Tx};
+
+/// Records that may wait unwritten before callers have to wait too.
+const MOST_WAITING: usize = 50_000;
+/// Connections kept for readers.
+const MOST_READERS: usize = 4;
+
+/// What has to be true before a write is called done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// It survives the death of the process
+    Process,
+    /// It survives the loss of power
+    Power,
+}
+
+pub(crate) type Work = Box<dyn FnMut(&mut dyn Tx) -> Result<(), StoreError> + Send>;
+
+/// One piece of work for the writer.
+pub(crate) struct Job {
+    pub(crate) work: Work,
+    pub(crate) durability: Durability,
+    /// Who waits for it; work that nobody waits for is tried again until it stands
+    pub(crate) done: Option<oneshot::Sender<Result<(), StoreError>>>,
+}
+
+pub(crate) enum Message {
+    Job(Job),
+    /// Write what is left, say how much could not be written, and end
+    Close(SyncSender<usize>),
+}
+
+/// What has lasted, and what shall last. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+    /// The last handle to go takes the writer with it
+    _closer: Arc<Closer>,
+}
+
+struct Closer(Arc<Shared>);
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+pub(crate) struct Shared {
+    path: PathBuf,
+    queue: Mutex<Option<Sender<Message>>>,
+    pub(crate) waiting: AtomicUsize,
+    pub(crate) room: (Mutex<()>, Condvar),
+    opened: (Mutex<Option<Result<(), StoreError>>>, Condvar),
+    idle: Mutex<Vec<Connection>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A lock that a panic elsewhere does not take away.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Store {
+    /// Start to open the store in this file, making it if it is not there. Opening goes on beside
+    /// the caller: work may be handed over at once, and [`Store::ready`] tells how it went.
+    pub fn open(path: &Path) -> Store {
+        let (sender, receiver) = mpsc::channel();
+        let shared = Arc::new(Shared {
+            path: path.to_owned(),
+            queue: Mutex::new(Some(sender)),
+            waiting: AtomicUsize::new(0),
+            room: (Mutex::new(()), Condvar::new()),
+            opened: (Mutex::new(None), Condvar::new()),
+            idle: Mutex::default(),
+            thread: Mutex::default(),
+        });
+        let writing = shared.clone();
+        let started = std::thread::Builder::new()
+            .name("haft-store".to_owned())
+            .spawn(move || Writer::new(writing).run(&receiver));
+        match started {
+            Ok(thread) => *lock(&shared.thread) = Some(thread),
+            Err(error) => {
+                *lock(&shared.queue) = None;
+                shared.opened(Err(StoreError::io("no thread for the store", &error)));
+            }
+        }
+        Store {
+            _closer: Arc::new(Closer(shared.clone())),
+            shared,
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Wait until the store is open. A damaged one answers with what is wrong; it can be read as
+    /// far as it goes, and not written.
+    pub fn ready(&self) -> Result<(), StoreError> {
+        let (state, told) = &self.shared.opened;
+        let mut state = lock(state);
+        loop {
+            match &*state {
+                Some(result) => return result.clone(),
+                None => state = told.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Hand over work that nobody waits for. It is tried again until it stands; only a crowd of
+    /// such work makes the caller wait.
+    pub fn hand_over(
+        &self,
+        work: impl FnMut(&mut dyn Tx) -> Result<(), StoreError> + Send + 'static,
+    ) {
+        self.make_room();
+        let job = Job {
+            work: Box::new(work),
+            durability: Durability::Process,
+            done: None,
+        };
+        self.shared.waiting.fetch_add(1, Ordering::Relaxed);
+        self.send(Message::Job(job));
+    }
+
+    /// Do work in a transaction and answer once it stands. The work may run again from its start
+    /// if the first try could not be finished.
+    pub fn write<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        mut work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
+    ) -> Writing<T> {
+        let value = Arc::new(Mutex::new(None));
+        let (sender, done) = oneshot::channel();
+        let slot = value.clone();
+        self.shared.waiting.fetch_add(1, Ordering::Relaxed);
+        self.send(Message::Job(Job {
+            work: Box::new(move |tx| {
+                *lock(&slot) = Some(work(tx)?);
+                Ok(())
+            }),
+            durability,
+            done: Some(sender),
+        }));
+        Writing { value, done }
+    }
+
+    fn send(&self, message: Message) {
+        // Whoever waits on a closed store hears of it through the dropped sender.
+        if let Some(queue) = &*lock(&self.shared.queue) {
+            let _ = queue.send(message);
+        }
+    }
+
+    fn make_room(&self) {
+        if self.shared.waiting.load(Ordering::Relaxed) < MOST_WAITING {
+            return;
+        }
+        let (room, changed) = &self.shared.room;
+        // A store that cannot be written must not stop readers for good.
+        let until = Instant::now() + Duration::from_secs(2);
+        let mut guard = lock(room);
+        while self.shared.waiting.load(Ordering::Relaxed) >= MOST_WAITING {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            guard = changed
+                .wait_timeout(guard, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Read, on this thread, from one unchanging state of the store.
+    pub fn read<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Tx) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self.ready() {
+            // What is left of a damaged store may still be read.
+            Ok(()) | Err(StoreError::Damaged(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let kept = lock(&self.shared.idle).pop();
+        let mut connection = match kept {
+            Some(connection) => connection,
+            None => Connection::reader(&self.shared.path)?,
+        };
+        let result = connection.reading(work);
+        let mut idle = lock(&self.shared.idle);
+        if result.is_ok() && idle.len() < MOST_READERS {
+            idle.push(connection);
+        }
+        result
+    }
+
+    /// The same away from threads that must not wait.
+    pub async fn reading<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let store = self.clone();
+        match tokio::task::spawn_blocking(move || store.read(work)).await {
+            Ok(result) => result,
+            Err(error) => Err(StoreError::Failed(error.to_string())),
+        }
+    }
+
+    /// Write what is left and end. Says how many records could not be written.
+    pub fn close(&self) -> usize {
+        self.shared.close()
+    }
+}
+
+impl Shared {
+    fn close(&self) -> usize {
+        lock(&self.idle).clear();
+        let Some(queue) = lock(&self.queue).take() else {
+            return 0;
+        };
+        let (sender, done) = mpsc::sync_channel(1);
+        let _ = queue.send(Message::Close(sender));
+        drop(queue);
+        if let Some(thread) = lock(&self.thread).take() {
+            let _ = thread.join();
+        }
+        // A writer that died without a word left everything unwritten.
+        done.recv()
+            .unwrap_or_else(|_| self.waiting.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn opened(&self, result: Result<(), StoreError>) {
+        *lock(&self.opened.0) = Some(result);
+        self.opened.1.notify_all();
+    }
+}
+
+/// A write on its way.
+#[must_use = "without waiting nobody knows whether it stands"]
+pub struct Writing<T> {
+    value: Arc<Mutex<Option<T>>>,
+    done: oneshot::Receiver<Result<(), StoreError>>,
+}
+
+impl<T> Writing<T> {
+    /// Wait on a thread that may.
+    pub fn wait(self) -> Result<T, StoreError> {
+        let done = self.done.blocking_recv();
+        settled(&self.value, done)
+    }
+
+    pub async fn done(self) -> Result<T, StoreError> {
+        let done = self.done.await;
+        settled(&self.value, done)
+    }
+}
+
+fn settled<T>(
+    value: &Mutex<Option<T>>,
+    done: Result<Result<(), StoreError>, oneshot::error::RecvError>,
+) -> Result<T, StoreError> {
+    done.map_err(|_| StoreError::Closed)??;
+    lock(value).take().ok_or(StoreError::Closed)
+}

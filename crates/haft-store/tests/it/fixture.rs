@@ -1,0 +1,152 @@
+//! A home with a journal in it, and calls to write down.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_core::{
+    Caller, CancelToken, Effects, Ending, Identity, Intent, NoEvents, Powers, Recorder, Repeat,
+    ResolvePath, Resource, Ruling,
+};
+use haft_store::{Journal, JournalConfig};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+pub(crate) struct Home {
+    dir: TempDir,
+}
+
+impl Home {
+    pub(crate) fn new() -> Home {
+        Home {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn db(&self) -> PathBuf {
+        Journal::file(self.path())
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::open(JournalConfig {
+            home: self.path().to_owned(),
+            mask,
+        })
+        .unwrap()
+    }
+
+    /// A journal with so many calls in it, closed again.
+    pub(crate) fn with_calls(count: usize) -> Home {
+        let home = Home::new();
+        let journal = home.journal();
+        for n in 0..count {
+            read(&journal, &format!("c{n}"));
+        }
+        assert_eq!(journal.store().close(), 0);
+        home
+    }
+
+    /// Change the database behind the journal's back.
+    pub(crate) fn sql(&self, sql: &str) {
+        let db = rusqlite::Connection::open(self.db()).unwrap();
+        db.execute_batch(sql).unwrap();
+    }
+}
+
+/// Stands in for the rules of the runtime: the word `hunter2` is a secret.
+fn mask(value: &mut Value) -> usize {
+    match value {
+        Value::String(text) => {
+            let count = text.matches("hunter2").count();
+            *text = text.replace("hunter2", "[masked]");
+            count
+        }
+        Value::Array(items) => items.iter_mut().map(mask).sum(),
+        Value::Object(map) => map.values_mut().map(mask).sum(),
+        _ => 0,
+    }
+}
+
+struct Lexical;
+
+impl ResolvePath for Lexical {
+    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
+        cwd.join(path)
+    }
+}
+
+pub(crate) fn caller(session: &str) -> Caller {
+    Caller {
+        session: session.into(),
+        agent: Some("tester".into()),
+        provider: None,
+        identity: Identity::Agent,
+        workspace: Arc::new("/w".into()),
+        powers: Arc::new(Powers::none()),
+        attachments: Arc::new([]),
+        events: Arc::new(NoEvents),
+        person: None,
+        paths: Arc::new(Lexical),
+        results: None,
+        cancel: CancelToken::new(),
+    }
+}
+
+pub(crate) fn intent(call_id: &str, tool: &str, args: Value) -> Intent {
+    Intent {
+        call_id: call_id.into(),
+        tool: tool.into(),
+        caller: Arc::new(caller("s")),
+        profile: None,
+        autonomy: None,
+        args: Arc::new(args),
+        private: Vec::new(),
+        effects: Some(Arc::new(
+            Effects::none().writes(Resource::File("/w/a".into())),
+        )),
+        resolved: Vec::new(),
+        repeat: Repeat::Unsafe,
+        dry_run: false,
+        ruling: Some(Ruling {
+            verdict: "allow",
+            rules: vec!["file.* (test)".into()],
+            reason: "allowed by `file.*`".into(),
+            ..Ruling::default()
+        }),
+        key: None,
+    }
+}
+
+pub(crate) fn ending() -> Ending {
+    Ending {
+        duration: Duration::from_micros(1_500),
+        chars: 100,
+        shown: 40,
+        reduced: true,
+        ..Ending::default()
+    }
+}
+
+/// A call without effects, from start to end.
+pub(crate) fn read(journal: &Journal, call_id: &str) {
+    let mut intent = intent(call_id, "file.read", json!({"path": "a"}));
+    intent.repeat = Repeat::Read;
+    journal.ended(intent, None, ending());
+}
+
+/// A call with effects, up to the point where it may run.
+pub(crate) fn begin(journal: &Journal, call_id: &str) -> i64 {
+    let intent = intent(call_id, "file.write", json!({"path": "a"}));
+    block_on(journal.intend(intent)).unwrap()
+}
+
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(future)
+}

@@ -1,0 +1,9 @@
+//! The store as its users meet it: real files, several processes' worth of handles, real damage.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod blobs;
+mod copies;
+mod fixture;
+mod journal;
+mod proof;
+mod store;

@@ -1,0 +1,227 @@
+//! Nothing in the journal can be changed unseen.
+
+use haft_store::{Filter, StoreError};
+
+use crate::fixture::{Home, begin, read};
+
+const COUNT: usize = 30;
+
+/// A journal of calls with a mix of both kinds, and marks.
+fn home() -> Home {
+    let home = Home::new();
+    let journal = home.journal();
+    for n in 0..COUNT {
+        match n % 5 {
+            0 => drop(begin(&journal, &format!("w{n}"))),
+            _ => read(&journal, &format!("r{n}")),
+        }
+    }
+    journal.store().close();
+    let verified = home.journal().verify().unwrap().unwrap();
+    assert_eq!(verified.records, COUNT as u64);
+    home
+}
+
+/// The first bad record after a change.
+#[track_caller]
+fn check(sql: &str, expected: i64) {
+    let home = home();
+    home.sql(sql);
+    let fault = home.journal().verify().unwrap().expect_err(sql);
+    assert_eq!(fault.seq, expected, "{sql}: {}", fault.what);
+}
+
+#[test]
+fn every_column_counts() {
+    check("UPDATE journal SET time = time + 1 WHERE seq = 7", 7);
+    check("UPDATE journal SET kind = 'outcome' WHERE seq = 7", 7);
+    check("UPDATE journal SET intent = 1 WHERE seq = 7", 7);
+    check("UPDATE journal SET call_id = 'x' WHERE seq = 7", 7);
+    check("UPDATE journal SET session = 'x' WHERE seq = 7", 7);
+    check("UPDATE journal SET tool = 'x' WHERE seq = 7", 7);
+    check("UPDATE journal SET verdict = 'deny' WHERE seq = 7", 7);
+    check("UPDATE journal SET verdict = NULL WHERE seq = 7", 7);
+    check("UPDATE journal SET state = 'failed' WHERE seq = 7", 7);
+    check("UPDATE journal SET duration_us = 1 WHERE seq = 7", 7);
+    check("UPDATE journal SET body = '{}' WHERE seq = 7", 7);
+    check("UPDATE journal SET body = x'7b7d' WHERE seq = 7", 7);
+    check("UPDATE journal SET hash = zeroblob(32) WHERE seq = 7", 7);
+    check("UPDATE journal SET hash = zeroblob(31) WHERE seq = 7", 7);
+    check("UPDATE journal SET seq = 100 WHERE seq = 30", 30);
+}
+
+#[test]
+fn dropped_reordered_and_cut_records_are_missed() {
+    check("DELETE FROM journal WHERE seq = 7", 7);
+    check("DELETE FROM journal WHERE seq = 1", 1);
+    check("DELETE FROM journal WHERE seq = 30", 30);
+    check("DELETE FROM journal WHERE seq > 12", 13);
+    check("DELETE FROM journal", 1);
+    check("DELETE FROM journal; DELETE FROM journal_marks", 1);
+    check(
+        "UPDATE journal SET seq = -1 WHERE seq = 7; UPDATE journal SET seq = 7 WHERE seq = 8; \
+         UPDATE journal SET seq = 8 WHERE seq = -1",
+        7,
+    );
+}
+
+#[test]
+fn a_forged_chain_without_the_key_does_not_pass() {
+    // Somebody recomputes nothing and only copies: the end is signed with the key.
+    let (one, other) = (home(), home());
+    std::fs::copy(other.db(), one.db()).unwrap();
+    for end in ["-wal", "-shm"] {
+        let name = |home: &Home| format!("{}{end}", home.db().display());
+        let _ = std::fs::copy(name(&other), name(&one));
+    }
+    assert!(one.journal().verify().unwrap().is_err());
+}
+
+#[test]
+fn an_older_copy_put_back_is_noticed_and_nothing_more_is_written() {
+    let home = Home::with_calls(5);
+    let copy = home.path().join("copy");
+    home.journal().backup(&copy).unwrap();
+    let journal = home.journal();
+    begin(&journal, "later");
+    journal.store().close();
+    haft_store::Journal::restore(home.path(), &copy).unwrap();
+    let journal = home.journal();
+    let fault = journal.verify().unwrap().unwrap_err();
+    assert_eq!(fault.seq, 6, "{}", fault.what);
+    let refused = crate::fixture::block_on(haft_core::Recorder::intend(
+        &journal,
+        crate::fixture::intent("x", "file.write", serde_json::json!({})),
+    ));
+    let refused = refused.unwrap_err();
+    assert!(
+        refused.message.contains("record 6 was signed"),
+        "{}",
+        refused.message
+    );
+    assert!(refused.hint.unwrap().contains("haft journal accept"));
+    journal.store().close();
+
+    let journal = home.journal();
+    assert_eq!(journal.accept("the disk was replaced").unwrap(), 6);
+    begin(&journal, "goes on");
+    journal.store().close();
+    let verified = home.journal().verify().unwrap().unwrap();
+    assert_eq!(verified.records, 7);
+    assert!(
+        verified.notices[0].contains("accepted by the owner"),
+        "{verified:?}"
+    );
+}
+
+#[test]
+fn marks_are_signed() {
+    let home = Home::with_calls(1_100);
+    let verified = home.journal().verify().unwrap().unwrap();
+    assert_eq!(verified.marks, 1);
+    for sql in [
+        "UPDATE journal_marks SET time = time + 1",
+        "UPDATE journal_marks SET seq = seq - 1",
+        "UPDATE journal_marks SET hash = zeroblob(32)",
+        "UPDATE journal_marks SET signature = zeroblob(64)",
+        "UPDATE journal_marks SET kind = 'base'",
+        "UPDATE journal_marks SET kind = 'accepted'",
+    ] {
+        let copy = Home::new();
+        for name in ["haft.db", "haft.db-wal", "journal.key", "journal.head"] {
+            let _ = std::fs::copy(home.path().join(name), copy.path().join(name));
+        }
+        assert!(copy.journal().verify().unwrap().is_ok());
+        copy.sql(sql);
+        assert!(copy.journal().verify().unwrap().is_err(), "{sql}");
+    }
+}
+
+#[test]
+fn without_head_or_key_there_is_no_proof() {
+    let home = home();
+    std::fs::remove_file(home.path().join("journal.head")).unwrap();
+    assert!(home.journal().verify().unwrap().is_err());
+    let home = crate::proof::home();
+    let head = home.path().join("journal.head");
+    let mut bytes = std::fs::read(&head).unwrap();
+    bytes.iter_mut().for_each(|byte| *byte ^= 1);
+    std::fs::write(&head, bytes).unwrap();
+    assert!(home.journal().verify().unwrap().is_err());
+    std::fs::remove_file(home.path().join("journal.key")).unwrap();
+    let opened = haft_store::Journal::open(haft_store::JournalConfig {
+        home: home.path().to_owned(),
+        mask: |_| 0,
+    });
+    assert!(matches!(opened, Err(StoreError::Damaged(_))));
+}
+
+#[test]
+fn a_changed_record_is_not_listed_as_if_it_were_good() {
+    let home = home();
+    home.sql("UPDATE journal SET tool = 'file.reed' WHERE seq = 7");
+    let error = home.journal().list(&Filter::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the store is damaged: record 7 of the journal was changed"
+    );
+}
+
+/// Whatever bit flips in the file, nobody is told something that was not written: either the
+/// store says that it is damaged, or all that is listed is right.
+#[test]
+fn no_flipped_bit_makes_a_wrong_answer() {
+    let home = home();
+    // Everything into the one file, so that it is the file that is hurt.
+    home.sql("PRAGMA wal_checkpoint(TRUNCATE)");
+    let good = std::fs::read(home.db()).unwrap();
+    let expected = told(&home).unwrap();
+    let mut noticed = 0;
+    let step = 97;
+    for at in (0..good.len()).step_by(step) {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        for end in ["-wal", "-shm", ".checked"] {
+            let _ = std::fs::remove_file(format!("{}{end}", home.db().display()));
+        }
+        std::fs::write(home.db(), &bad).unwrap();
+        match told(&home) {
+            Ok(answer) => assert_eq!(answer, expected, "byte {at}"),
+            Err(_) => noticed += 1,
+        }
+    }
+    assert!(noticed > 20, "{noticed} of {}", good.len() / step);
+}
+
+fn told(home: &Home) -> Result<Vec<String>, StoreError> {
+    let journal = home.journal();
+    journal.store().ready()?;
+    let lines = journal.list(&Filter::default())?;
+    let proof = journal.verify()?;
+    proof.map_err(|fault| StoreError::Damaged(fault.what))?;
+    Ok(lines
+        .iter()
+        .map(|line| serde_json::to_string(line).unwrap())
+        .collect())
+}
+
+#[test]
+fn a_cut_or_changed_log_is_noticed() {
+    for hurt in ["cut", "flip"] {
+        let home = home();
+        let log = format!("{}-wal", home.db().display());
+        let mut bytes = std::fs::read(&log).unwrap();
+        assert!(bytes.len() > 50_000, "the records are in the log");
+        match hurt {
+            "cut" => bytes.truncate(bytes.len() / 2),
+            _ => {
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+            }
+        }
+        std::fs::write(&log, bytes).unwrap();
+        let journal = home.journal();
+        let whole = journal.store().ready().is_ok() && journal.verify().is_ok_and(|ok| ok.is_ok());
+        assert!(!whole, "{hurt}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Opening, versions, transactions, group commit.
+
+use std::os::unix::fs::PermissionsExt;
+
+use haft_store::{Durability, Store, StoreError, Tx, VERSION};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+fn place() -> (TempDir, std::path::PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("haft.db");
+    (dir, file)
+}
+
+fn insert(tx: &mut dyn Tx, owner: &str) -> Result<(), StoreError> {
+    let sql = "INSERT INTO blob_refs (owner, hash, time) VALUES ($1, 'h', 0)";
+    tx.run(sql, &[owner.into()]).map(drop)
+}
+
+fn count(store: &Store) -> i64 {
+    store
+        .read(|tx| tx.first_int("SELECT count(*) FROM blob_refs", &[]))
+        .unwrap()
+        .unwrap()
+}
+
+#[test]
+fn a_new_store_is_for_its_owner_alone_and_has_the_newest_version() {
+    let (_dir, file) = place();
+    let store = Store::open(&file);
+    store.ready().unwrap();
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    store.close();
+    let db = Connection::open(&file).unwrap();
+    let version: i64 = db
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, VERSION);
+    let mode: String = db
+        .query_row("PRAGMA journal_mode", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(mode, "wal");
+}
+
+#[test]
+fn a_newer_store_and_a_strange_file_are_refused_untouched() {
+    let (_dir, file) = place();
+    Store::open(&file).close();
+    Connection::open(&file)
+        .unwrap()
+        .execute_batch("PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)")
+        .unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let store = Store::open(&file);
+    let known = VERSION;
+    assert_eq!(store.ready(), Err(StoreError::Newer { found: 99, known }));
+    let refused = store
+        .write(Durability::Process, |tx| insert(tx, "x"))
+        .wait();
+    assert_eq!(refused, Err(StoreError::Newer { found: 99, known }));
+    store.close();
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+
+    let (_dir, file) = place();
+    Connection::open(&file)
+        .unwrap()
+        .execute_batch("CREATE TABLE mine (a)")
+        .unwrap();
+    assert!(matches!(
+        Store::open(&file).ready(),
+        Err(StoreError::Failed(_))
+    ));
+    std::fs::write(
+        &file,
+        "not a database, but long enough to be looked at as one".repeat(40),
+    )
+    .unwrap();
+    assert!(matches!(
+        Store::open(&file).ready(),
+        Err(StoreError::Damaged(_))
+    ));
+}
+
+#[test]
+fn many_writers_share_commits_and_all_stand() {
+    let (_dir, file) = place();
+    let store = Store::open(&file);
+    store.ready().unwrap();
+    std::thread::scope(|scope| {
+        for who in 0..16 {
+            let store = &store;
+            scope.spawn(move || {
+                for n in 0..8 {
+                    let owner = format!("{who}-{n}");
+                    let done = store.write(Durability::Power, move |tx| insert(tx, &owner));
+                    done.wait().unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(count(&store), 128);
+    assert_eq!(store.close(), 0);
+    assert_eq!(count(&Store::open(&file)), 128);
+}
+
+#[test]
+fn work_that_fails_takes_nothing_else_with_it() {
+    let (_dir, file) = place();
+    let store = Store::open(&file);
+    let good = store.write(Durability::Power, |tx| insert(tx, "good"));
+    let bad = store.write(Durability::Power, |tx| {
+        insert(tx, "half")?;
+        Err::<(), _>(StoreError::Failed("no".into()))
+    });
+    let twice = store.write(Durability::Power, |tx| {
+        insert(tx, "same")?;
+        insert(tx, "same")
+    });
+    let last = store.write(Durability::Power, |tx| insert(tx, "last"));
+    good.wait().unwrap();
+    assert_eq!(bad.wait(), Err(StoreError::Failed("no".into())));
+    assert!(twice.wait().is_err());
+    last.wait().unwrap();
+    assert_eq!(count(&store), 2);
+}
+
+#[test]
+fn a_closed_store_says_so() {
+    let (_dir, file) = place();
+    let store = Store::open(&file);
+    assert_eq!(store.close(), 0);
+    assert_eq!(store.close(), 0);
+    let refused = store
+        .write(Durability::Process, |tx| insert(tx, "x"))
+        .wait();
+    assert_eq!(refused, Err(StoreError::Closed));
+}
+
+#[test]
+fn readers_see_one_state_and_cannot_write() {
+    let (_dir, file) = place();
+    let store = Store::open(&file);
+    let other = store.clone();
+    store
+        .read(|tx| {
+            let before = tx.first_int("SELECT count(*) FROM blob_refs", &[])?;
+            other
+                .write(Durability::Process, |tx| insert(tx, "new"))
+                .wait()?;
+            assert_eq!(tx.first_int("SELECT count(*) FROM blob_refs", &[])?, before);
+            assert!(insert(tx, "from a reader").is_err());
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(count(&store), 1);
+}
+
+#[test]
+fn two_stores_on_one_file_work_together() {
+    let (_dir, file) = place();
+    let stores = [Store::open(&file), Store::open(&file)];
+    std::thread::scope(|scope| {
+        for (who, store) in stores.iter().enumerate() {
+            scope.spawn(move || {
+                for n in 0..30 {
+                    let owner = format!("{who}-{n}");
+                    let done = store.write(Durability::Process, move |tx| insert(tx, &owner));
+                    done.wait().unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(count(&stores[0]), 60);
+}
