@@ -26,8 +26,8 @@ pub use process::{
 };
 pub use results::{Attachments, FileResults, KeptResults, ResultWriter};
 pub use sandbox::{
-    Enclosed, Feature, Input, Isolation, Level, Limits, Report, Sandbox, Weaker, launcher_main,
-    probe,
+    Enclosed, Feature, Input, Isolation, Level, Limits, Report, Sandbox, Weaker, lacking,
+    launcher_main, probe,
 };
 pub use search::{
     Case, FileMatches, FilesFound, FindFiles, GlobPlan, Kept, Match, Notes, Outlet, SearchText,

@@ -12,7 +12,7 @@ use haft_core::{
     Caller, CancelToken, Identity, Module, Person, Powers, ResultStore, canonical_module,
 };
 use haft_host::{
-    Attachments, ChangeFiles, EditFiles, EnvPolicy, FileResults, FilesConfig, FindFiles, Isolation,
+    Attachments, ChangeFiles, EditFiles, EnvPolicy, FileResults, FilesConfig, FindFiles,
     KeptResults, Limits, ListFiles, Outlet, ProcessConfig, ReadFiles, ReadGit, ReadSystem,
     RealPaths, RunProcesses, Sandbox, SearchText, Workspace, WriteFiles,
 };
@@ -272,7 +272,7 @@ fn empowered(
                 extra: config.isolation.env_vars.clone(),
             },
             guardian: ourselves(GUARDIAN),
-            sandbox: sandbox(home, config),
+            sandbox: Some(sandbox(home, config)),
             session: ourselves(SESSION),
             background,
             ..ProcessConfig::default()
@@ -307,16 +307,16 @@ fn empowered(
 }
 
 /// How commands are shut in, and where they are tried out. Without the path of our own program
-/// there is no way in, and what needs it says so.
-fn sandbox(home: &Home, config: &Config) -> Option<Sandbox> {
-    Some(Sandbox {
-        launcher: ourselves(LAUNCHER)?,
-        isolation: Isolation::at(config.isolation.level().into()),
+/// there is no way in, and commands that have to be shut in are refused.
+fn sandbox(home: &Home, config: &Config) -> Sandbox {
+    Sandbox {
+        launcher: ourselves(LAUNCHER).unwrap_or_default(),
+        isolation: config.isolation.holds(),
         state: home.path().to_owned(),
         home: std::env::var_os("HOME").map(PathBuf::from),
         roots: config.files.roots.iter().map(PathBuf::from).collect(),
         limits: Limits::default(),
-    })
+    }
 }
 
 /// Our own program in one of its hidden modes.

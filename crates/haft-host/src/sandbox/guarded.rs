@@ -23,6 +23,8 @@ pub(super) enum IfMissing {
     /// What appears there is taken away when the command has ended. For a file that counts for
     /// nothing until a person has agreed to it, and that would be in the way as a placeholder
     Unmake,
+    /// It may come to be, but not as the command likes: see [`super::newborn`]
+    Newborn,
     Folder,
     File(&'static str),
 }
@@ -104,7 +106,7 @@ pub(super) fn guarded(spec: &Spec) -> Vec<Guarded> {
                 if_missing,
             });
         };
-        git(&root, &mut guard);
+        git(&root, spec.overlay.is_some(), &mut guard);
         if let Ok(inside) = spec.state.strip_prefix(&root) {
             guard(&inside.to_string_lossy(), IfMissing::Folder);
         }
@@ -132,11 +134,21 @@ pub(super) fn guarded(spec: &Spec) -> Vec<Guarded> {
     all
 }
 
-/// Where a repository says what to run. A folder that is none yet must not become one, for then
-/// it would say so in files of the command's making.
-fn git(root: &Path, guard: &mut impl FnMut(&str, IfMissing)) {
-    if !root.join(".git").is_dir() || super::placeholder::stands_at(&root.join(".git")) {
-        return guard(".git", IfMissing::Folder);
+/// Where a repository says what to run. A folder that is none yet may become one, but not with
+/// such files of the command's making; a trial makes none.
+fn git(root: &Path, on_trial: bool, guard: &mut impl FnMut(&str, IfMissing)) {
+    let git = root.join(".git");
+    if git.symlink_metadata().is_err() || super::placeholder::stands_at(&git) {
+        let if_missing = if on_trial {
+            IfMissing::Folder
+        } else {
+            IfMissing::Newborn
+        };
+        return guard(".git", if_missing);
+    }
+    // A pointer to a repository elsewhere, or a folder that is none: nobody's to complete.
+    if !git.join("HEAD").exists() {
+        return guard(".git", IfMissing::Leave);
     }
     guard(".git/hooks", IfMissing::Folder);
     guard(".git/config", IfMissing::File(""));

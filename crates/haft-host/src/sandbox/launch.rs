@@ -23,6 +23,7 @@ use rustix::thread::UnshareFlags;
 
 use super::guarded::{Guarded, IfMissing, guarded};
 use super::init::{self, Ended};
+use super::newborn::{self, Newborn};
 use super::placeholder::{self, Free, Placeholder};
 use super::spec::Spec;
 use super::{Level, filter, mounts, probe, rights, sys};
@@ -97,6 +98,7 @@ fn follow(ended: Option<Ended>) -> ! {
 struct Inside<'a> {
     spec: Spec,
     guarded: Vec<Guarded>,
+    held: Held,
     command: &'a [OsString],
 }
 
@@ -111,14 +113,22 @@ fn launch(arguments: &[OsString], report: &mut Option<fs::File>) -> Result<Optio
     let place = format!("/proc/{}/fd/{}", spec.parent, spec.report);
     let opened = fs::OpenOptions::new().write(true).open(place);
     *report = Some(opened.map_err(Refused::at("report"))?);
-    let inside = Inside {
-        guarded: guarded(&spec),
-        spec,
-        command,
+    let guarded = guarded(&spec);
+    let mut held = Held::default();
+    let inside = match held.hold(&spec, &guarded) {
+        Ok(()) => Inside {
+            guarded,
+            held,
+            spec,
+            command,
+        },
+        Err(error) => {
+            held.let_go();
+            return Err(Refused::at("guarded places")(error));
+        }
     };
-    let held = hold(&inside).map_err(Refused::at("guarded places"))?;
     let ended = supervise(&inside, report, &parent);
-    held.let_go();
+    inside.held.let_go();
     ended
 }
 
@@ -137,31 +147,42 @@ fn parent_of(spec: &Spec) -> io::Result<OwnedFd> {
 /// What has to be put right in the workspace when the command has ended.
 #[derive(Default)]
 struct Held {
+    newborns: Vec<Newborn>,
     placeholders: Vec<Placeholder>,
     free: Vec<Free>,
 }
 
 impl Held {
+    fn hold(&mut self, spec: &Spec, guarded: &[Guarded]) -> io::Result<()> {
+        // On an overlay names are made in the upper layer, which goes away as a whole.
+        if spec.overlay.is_some() {
+            return Ok(());
+        }
+        for place in guarded {
+            if place.if_missing == IfMissing::Unmake {
+                self.free.extend(placeholder::note_free(&place.path)?);
+                continue;
+            }
+            let Some(placeholder) = placeholder::hold(&place.path, place.if_missing)? else {
+                continue;
+            };
+            self.placeholders.push(placeholder);
+            if place.if_missing == IfMissing::Newborn {
+                self.newborns
+                    .push(newborn::expect(&spec.state, &place.path)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// In this order: where a repository has come to be, its placeholder is none any more.
     fn let_go(self) {
+        for told in self.newborns.into_iter().flat_map(Newborn::settle) {
+            let _ = writeln!(io::stderr(), "haft: {told}");
+        }
         self.placeholders.into_iter().for_each(Placeholder::release);
         self.free.into_iter().for_each(Free::restore);
     }
-}
-
-fn hold(inside: &Inside<'_>) -> io::Result<Held> {
-    let mut held = Held::default();
-    if inside.spec.overlay.is_some() {
-        return Ok(held);
-    }
-    for place in &inside.guarded {
-        if place.if_missing == IfMissing::Unmake {
-            held.free.extend(placeholder::note_free(&place.path)?);
-        } else {
-            let placeholder = placeholder::hold(&place.path, place.if_missing)?;
-            held.placeholders.extend(placeholder);
-        }
-    }
-    Ok(held)
 }
 
 fn supervise(
@@ -270,7 +291,8 @@ fn bind_to(launcher: OwnedFd) -> Result<(), Refused> {
 fn enclose(inside: &Inside<'_>) -> Result<(), Refused> {
     let spec = &inside.spec;
     sys::unshare(INNER).map_err(Refused::at("namespaces"))?;
-    mounts::build(spec, &inside.guarded).map_err(|(step, error)| Refused::at(step)(error))?;
+    mounts::build(spec, &inside.guarded, &inside.held.newborns)
+        .map_err(|(step, error)| Refused::at(step)(error))?;
     mounts::fresh_proc().map_err(Refused::at("fresh /proc"))?;
     if spec.level == Level::Sandboxed {
         sys::start_loopback().map_err(Refused::at("loopback"))?;
@@ -278,7 +300,7 @@ fn enclose(inside: &Inside<'_>) -> Result<(), Refused> {
     let bound = rights::bound_processes(spec.limits.processes);
     if !bound && spec.process_limit {
         let unsupported = io::Error::other("root needs Linux 6.14 for it");
-        return Err(Refused::at("process limit")(unsupported));
+        return Err(Refused::at(probe::PROCESS_LIMIT)(unsupported));
     }
     mounts::close_proc().map_err(Refused::at("fresh /proc"))?;
     rustix::process::chdir("/").map_err(|error| Refused::at("root folder")(error.into()))?;
@@ -286,9 +308,11 @@ fn enclose(inside: &Inside<'_>) -> Result<(), Refused> {
     rights::drop_capabilities().map_err(Refused::at("capabilities"))?;
     let writable = mounts::writable_folders(spec);
     let fenced = rights::fence(writable.iter().map(|path| path.as_path()))
-        .map_err(|error| Refused::at("landlock")(io::Error::other(error)))?;
+        .map_err(|error| Refused::at(probe::LANDLOCK)(io::Error::other(error)))?;
     if !fenced && spec.landlock {
-        return Err(Refused::at("landlock")(io::ErrorKind::Unsupported.into()));
+        return Err(Refused::at(probe::LANDLOCK)(
+            io::ErrorKind::Unsupported.into(),
+        ));
     }
     filter::install().map_err(Refused::at("seccomp"))
 }

@@ -5,11 +5,13 @@
 //! silently. Which commands run at all is decided elsewhere.
 
 mod filter;
+mod git_config;
 mod guarded;
 mod init;
 mod launch;
 mod level;
 mod mounts;
+mod newborn;
 mod placeholder;
 mod probe;
 mod report;
@@ -27,7 +29,7 @@ use haft_core::ToolError;
 
 pub use launch::launcher_main;
 pub use level::{Isolation, Level, Weaker};
-pub use probe::{Feature, probe};
+pub use probe::{Feature, lacking, probe};
 pub use report::Report;
 pub use spec::Limits;
 
@@ -128,7 +130,8 @@ impl Sandbox {
         let broken =
             |error: io::Error| ToolError::failed("the sandbox cannot be prepared").caused_by(error);
         let [program, arguments @ ..] = self.launcher.as_slice() else {
-            return Err(ToolError::not_available("no launcher for the sandbox"));
+            return Err(ToolError::not_available("no launcher for the sandbox")
+                .hint("haft does not know where its own program is"));
         };
         let (workspace, state) = (real(workspace), real(&self.state));
         check_places(&workspace, &state)?;

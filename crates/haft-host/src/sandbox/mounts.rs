@@ -18,6 +18,7 @@ use rustix::mount::{
 
 use super::Level;
 use super::guarded::{Guarded, IfMissing, data, hidden, writable};
+use super::newborn::Newborn;
 use super::placeholder;
 use super::spec::{OverlayDirs, Spec};
 use super::sys::{NO_DEV, NO_EXEC, NO_SUID, READ_ONLY, Reach, set_attributes};
@@ -44,7 +45,11 @@ pub(super) fn writable_folders(spec: &Spec) -> Vec<PathBuf> {
 }
 
 /// Build the view. What is guarded was made to exist before, or is made here on an overlay.
-pub(super) fn build(spec: &Spec, guarded: &[Guarded]) -> Result<(), (Step, io::Error)> {
+pub(super) fn build(
+    spec: &Spec,
+    guarded: &[Guarded],
+    newborns: &[Newborn],
+) -> Result<(), (Step, io::Error)> {
     let told = |step: Step| move |error: io::Error| (step, error);
     mount_change(
         "/",
@@ -61,6 +66,12 @@ pub(super) fn build(spec: &Spec, guarded: &[Guarded]) -> Result<(), (Step, io::E
         set_attributes(&tree, Path::new(""), NO_SUID | NO_DEV, Reach::Tree)
             .map_err(told("mount attributes"))?;
         trees.push((place, tree));
+    }
+    for newborn in newborns {
+        let tree = copy(&newborn.folder).map_err(told("bind mounts"))?;
+        set_attributes(&tree, Path::new(""), NO_SUID | NO_DEV, Reach::Tree)
+            .map_err(told("mount attributes"))?;
+        trees.push((newborn.place.clone(), tree));
     }
     let devices = devices().map_err(told("devices"))?;
     let closed = READ_ONLY | NO_SUID | NO_DEV;
@@ -210,6 +221,10 @@ fn overlay(workspace: &Path, dirs: &OverlayDirs) -> io::Result<OwnedFd> {
 fn guard(spec: &Spec, guarded: &[Guarded]) -> io::Result<()> {
     let (mut pinned, mut closed) = (Vec::new(), Vec::new());
     for place in guarded {
+        // Something else is mounted there, to be written.
+        if place.if_missing == IfMissing::Newborn {
+            continue;
+        }
         let made = matches!(place.if_missing, IfMissing::Folder | IfMissing::File(_));
         if spec.overlay.is_some() && made {
             // On an overlay the name is made in the upper layer, and nobody has to clean up.

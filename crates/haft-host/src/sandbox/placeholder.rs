@@ -129,7 +129,7 @@ fn make(folder: &OwnedFd, name: &OsStr, kind: IfMissing) -> Result<(), Errno> {
     let draft = OsString::from(format!(".haft-{random:016x}.tmp"));
     let made = match kind {
         IfMissing::Leave | IfMissing::Unmake => return Err(Errno::PERM),
-        IfMissing::Folder => {
+        IfMissing::Folder | IfMissing::Newborn => {
             mkdirat(folder, &draft, Mode::from_raw_mode(0o555))?;
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             openat(folder, &draft, flags, Mode::empty())?
@@ -152,7 +152,7 @@ fn make(folder: &OwnedFd, name: &OsStr, kind: IfMissing) -> Result<(), Errno> {
         .and_then(|()| renameat_with(folder, &draft, folder, name, RenameFlags::NOREPLACE));
     if placed.is_err() {
         let flags = match kind {
-            IfMissing::Folder => AtFlags::REMOVEDIR,
+            IfMissing::Folder | IfMissing::Newborn => AtFlags::REMOVEDIR,
             _ => AtFlags::empty(),
         };
         let _ = unlinkat(folder, &draft, flags);

@@ -12,7 +12,7 @@ use rustix::process::{WaitOptions, geteuid, waitpid};
 use rustix::thread::UnshareFlags;
 
 use super::launch::{self, PROBE};
-use super::{mounts, rights, sys};
+use super::{Isolation, Weaker, mounts, rights, sys};
 
 /// One thing that a sandbox needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,11 @@ pub struct Feature {
     /// Why not, or which version
     pub why: String,
 }
+
+/// Names that others know too.
+pub(super) const LANDLOCK: &str = "landlock";
+pub(super) const PROCESS_LIMIT: &str = "process limit";
+const OVERLAY: &str = "overlay";
 
 /// Namespaces by the names people know them under.
 const NAMESPACES: [(&str, UnshareFlags); 6] = [
@@ -41,6 +46,23 @@ pub fn probe(launcher: &[OsString]) -> Vec<Feature> {
         Ok(text) => told(text),
         Err(error) => vec![feature("launcher", Err(error))],
     }
+}
+
+/// What a sandbox of this kind needs and this machine lacks: while there is any, its commands are
+/// refused.
+pub fn lacking<'a>(isolation: &Isolation, features: &'a [Feature]) -> Vec<&'a Feature> {
+    let needed = |feature: &&Feature| match feature.name.as_str() {
+        // Only to try commands out.
+        OVERLAY => false,
+        LANDLOCK => !isolation.goes_without(Weaker::NoLandlock),
+        PROCESS_LIMIT => !isolation.goes_without(Weaker::NoProcessLimit),
+        _ => true,
+    };
+    features
+        .iter()
+        .filter(|feature| isolation.level.is_enforced() && !feature.there)
+        .filter(needed)
+        .collect()
 }
 
 fn ask(launcher: &[OsString]) -> io::Result<String> {
@@ -92,11 +114,11 @@ fn try_all() -> Vec<Feature> {
         Err(io::ErrorKind::Unsupported.into())
     };
     let mut all = vec![
-        feature("landlock", landlock),
+        feature(LANDLOCK, landlock),
         feature("seccomp", seccomp),
         feature("fresh /proc", inside(mounts::fresh_proc)),
-        feature("overlay", inside(try_overlay)),
-        feature("process limit", process_limit()),
+        feature(OVERLAY, inside(try_overlay)),
+        feature(PROCESS_LIMIT, process_limit()),
         feature("user namespace", own_user_namespace()),
     ];
     for (name, flag) in NAMESPACES {
@@ -164,5 +186,36 @@ fn process_limit() -> io::Result<String> {
         Err(io::Error::other("not for root before Linux 6.14"))
     } else {
         Ok("by user".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Level;
+
+    #[test]
+    fn what_a_level_needs() {
+        let features: Vec<Feature> = ["landlock", "seccomp", "overlay", "process limit"]
+            .map(|name| feature(name, Err(io::ErrorKind::Unsupported.into())))
+            .into();
+        let check = |level, without: &[Weaker], expected: &[&str]| {
+            let isolation = Isolation {
+                level,
+                without: without.to_vec(),
+            };
+            let lacking = lacking(&isolation, &features);
+            let names: Vec<&str> = lacking.iter().map(|one| one.name.as_str()).collect();
+            assert_eq!(names, expected);
+        };
+        check(Level::Shared, &[], &[]);
+        check(Level::Scoped, &[], &[]);
+        check(
+            Level::Sandboxed,
+            &[],
+            &["landlock", "seccomp", "process limit"],
+        );
+        let weaker = [Weaker::NoLandlock, Weaker::NoProcessLimit];
+        check(Level::AirGapped, &weaker, &["seccomp"]);
     }
 }

@@ -9,6 +9,7 @@ use haft_core::ToolError;
 use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::launch::READY;
+use super::probe::{LANDLOCK, PROCESS_LIMIT};
 
 /// Nothing the launcher says is longer.
 const LONGEST: u64 = 4096;
@@ -62,8 +63,25 @@ fn verdict(said: &str) -> Result<(), ToolError> {
         (false, Some((what, why))) => Err(ToolError::not_available(format!(
             "this machine lacks what the sandbox needs: {what}: {why}"
         ))
-        .hint("`haft doctor` tells what there is; the owner can choose another `isolation.level`")),
+        .hint(weaker(what))),
     }
+}
+
+/// How the owner can do with less.
+fn weaker(what: &str) -> String {
+    let without = match what {
+        LANDLOCK => Some("no-landlock"),
+        PROCESS_LIMIT => Some("no-process-limit"),
+        _ => None,
+    };
+    let choice = match without {
+        Some(mode) => format!("`isolation: {{without: [{mode}]}}`"),
+        None => "`isolation: {level: shared}`, which is none,".to_owned(),
+    };
+    format!(
+        "`haft doctor` tells what there is; the owner can choose a weaker sandbox with {choice} \
+         in `config.yaml`"
+    )
 }
 
 #[cfg(test)]
@@ -100,6 +118,17 @@ mod tests {
                 "this machine lacks what the sandbox needs: seccomp: not supported",
             )),
         );
+    }
+
+    #[test]
+    fn a_refusal_says_how_to_do_with_less() {
+        let check = |said: &str, part: &str| {
+            let hint = verdict(said).unwrap_err().hint.unwrap_or_default();
+            assert!(hint.contains(part), "{said}: {hint}");
+        };
+        check("landlock: x\n", "without: [no-landlock]");
+        check("process limit: x\n", "without: [no-process-limit]");
+        check("namespaces: x\n", "level: shared");
     }
 
     #[test]

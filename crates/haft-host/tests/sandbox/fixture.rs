@@ -186,33 +186,10 @@ impl Fixture {
 
     /// Everything outside of the workspace that could be lost, and what must not appear in it.
     pub(crate) fn unharmed(&self) -> Result<(), String> {
-        let check = |path: PathBuf, content: &str| match fs::read_to_string(&path) {
-            Ok(found) if found == content => Ok(()),
-            Ok(found) => Err(format!("{path:?} holds {found:?}")),
-            Err(error) => Err(format!("{path:?}: {error}")),
-        };
-        check(self.outside.join("canary"), CANARY)?;
-        check(self.state.join("secret"), SECRET)?;
-        check(self.home.join(".bashrc"), "\n")?;
+        self.unharmed_outside()?;
         check(self.work.join(".git/config"), "[core]\n")?;
         check(self.work.join(".vscode/tasks.json"), "{}\n")?;
-        let empty = |path: PathBuf, expected: &[&str]| {
-            let mut names: Vec<String> = fs::read_dir(&path)
-                .map_err(|error| format!("{path:?}: {error}"))?
-                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-                .collect();
-            names.sort();
-            (names == expected)
-                .then_some(())
-                .ok_or_else(|| format!("{path:?} holds {names:?}"))
-        };
-        empty(self.outside.clone(), &["canary"])?;
-        empty(self.state.clone(), &["secret"])?;
         empty(self.work.join(".git/hooks"), &[])?;
-        let mode = fs::metadata(self.outside.join("canary")).unwrap();
-        if mode.permissions().mode() & 0o777 != 0o644 {
-            return Err("the mode of the canary changed".into());
-        }
         for name in ["haft.yaml", ".git/commondir"] {
             if self.work.join(name).symlink_metadata().is_ok() {
                 return Err(format!("{name} appeared"));
@@ -220,6 +197,39 @@ impl Fixture {
         }
         Ok(())
     }
+
+    /// The same, whatever the workspace is.
+    pub(crate) fn unharmed_outside(&self) -> Result<(), String> {
+        check(self.outside.join("canary"), CANARY)?;
+        check(self.state.join("secret"), SECRET)?;
+        check(self.home.join(".bashrc"), "\n")?;
+        empty(self.outside.clone(), &["canary"])?;
+        empty(self.state.clone(), &["secret"])?;
+        let mode = fs::metadata(self.outside.join("canary")).unwrap();
+        if mode.permissions().mode() & 0o777 != 0o644 {
+            return Err("the mode of the canary changed".into());
+        }
+        Ok(())
+    }
+}
+
+fn check(path: PathBuf, content: &str) -> Result<(), String> {
+    match fs::read_to_string(&path) {
+        Ok(found) if found == content => Ok(()),
+        Ok(found) => Err(format!("{path:?} holds {found:?}")),
+        Err(error) => Err(format!("{path:?}: {error}")),
+    }
+}
+
+fn empty(path: PathBuf, expected: &[&str]) -> Result<(), String> {
+    let mut names: Vec<String> = fs::read_dir(&path)
+        .map_err(|error| format!("{path:?}: {error}"))?
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    (names == expected)
+        .then_some(())
+        .ok_or_else(|| format!("{path:?} holds {names:?}"))
 }
 
 /// This very program where an attacker finds it, wherever it was built.

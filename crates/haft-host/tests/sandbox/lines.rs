@@ -433,7 +433,8 @@ pub(crate) fn placeholders_come_and_go() {
     let fixture = fixture.working_in(plain.clone());
     for line in [
         "mkdir .git && echo ESCAPED",
-        "mkdir -p .git/hooks && echo ESCAPED",
+        "mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit",
+        "printf '[core]\\n\\tfsmonitor = evil\\n' > .git/config",
         "echo x > .git && echo ESCAPED",
         "rmdir .git && echo ESCAPED",
         "mv .git g && echo ESCAPED",
@@ -447,15 +448,90 @@ pub(crate) fn placeholders_come_and_go() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..5 {
-                    let finished =
-                        fixture.run(Level::Sandboxed, "mkdir -p .git/hooks && echo ESCAPED");
-                    assert!(!finished.output.contains("ESCAPED"));
+                    let finished = fixture.run(Level::Sandboxed, "mkdir .git/hooks");
+                    assert!(
+                        finished.output.contains("no repository"),
+                        "{}",
+                        finished.output
+                    );
                 }
             });
         }
     });
     let left: Vec<_> = fs::read_dir(&plain).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
+    fixture.unharmed_outside().unwrap();
+}
+
+/// Ordinary work with git goes, from the first `git init` on.
+pub(crate) fn git_works() {
+    let fixture = Fixture::new();
+    let plain = fixture.root.join("plain");
+    let fixture = fixture.working_in(plain.clone());
+    let check = |line: &str, output: &str| {
+        // The home of who builds may be closed to the user of this test.
+        let line = format!("export HOME=@HOME; {line}");
+        let finished = fixture.run(Level::Sandboxed, &line);
+        assert_eq!(finished.output, output, "{line}");
+        assert_eq!(finished.exit_code, Some(0), "{line}");
+    };
+    check(
+        "git init -q -b main && git config user.name n && git config user.email e && \
+         echo x > f && git add f && git commit -qm one && git log --format=%s",
+        "one\n",
+    );
+    check(
+        "echo y >> f && git commit -qam two && git log --format=%s",
+        "two\none\n",
+    );
+    check("git clone -q . sub && cat sub/f", "x\ny\n");
+    check(
+        "git checkout -qb other && git mv f g && git status -s -uno",
+        "R  f -> g\n",
+    );
+    let hooks = fs::read_dir(plain.join(".git/hooks")).unwrap();
+    let hooks = hooks.map(|hook| hook.unwrap().file_name().into_string().unwrap());
+    assert!(hooks.into_iter().all(|hook| hook.ends_with(".sample")));
+    let finished = fixture.run(Level::Sandboxed, "git config core.fsmonitor ./evil");
+    assert_ne!(finished.exit_code, Some(0));
+    fixture.unharmed_outside().unwrap();
+}
+
+/// A repository of the command's making is seen outside when it has been looked through, and not
+/// a moment before.
+pub(crate) fn a_new_repository_runs_nothing() {
+    let fixture = Fixture::new();
+    let plain = fixture.root.join("plain");
+    let fixture = fixture.working_in(plain.clone());
+    let git = plain.join(".git");
+    let line = "git init -q && echo evil > .git/hooks/pre-commit && chmod +x .git/hooks/* && \
+                git config core.fsmonitor ./evil && git config core.hooksPath . && \
+                git config user.name kept && touch ready && \
+                while [ ! -e go ]; do sleep 0.01; done";
+    let finished = std::thread::scope(|scope| {
+        let running = scope.spawn(|| fixture.run(Level::Sandboxed, line));
+        while !plain.join("ready").exists() {
+            assert!(!running.is_finished(), "{:?}", running.join());
+            std::thread::yield_now();
+        }
+        assert_eq!(fs::read_dir(&git).unwrap().count(), 0, "seen too early");
+        fs::write(plain.join("go"), "").unwrap();
+        running.join().unwrap()
+    });
+    for part in [
+        "`.git/hooks/pre-commit`",
+        "`core.fsmonitor`",
+        "`core.hookspath`",
+    ] {
+        assert!(finished.output.contains(part), "{}", finished.output);
+    }
+    assert!(git.join("HEAD").is_file() && !git.join("hooks/pre-commit").exists());
+    let config = fs::read_to_string(git.join("config")).unwrap();
+    assert!(
+        config.contains("kept") && !config.contains("evil"),
+        "{config}"
+    );
+    fixture.unharmed_outside().unwrap();
 }
 
 pub(crate) fn a_home_as_workspace_keeps_its_start_up_files() {

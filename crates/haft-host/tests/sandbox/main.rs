@@ -65,6 +65,8 @@ fn suite() {
     let calls = calls::attacks_fail();
     calls::limits_hold();
     lines::placeholders_come_and_go();
+    lines::git_works();
+    lines::a_new_repository_runs_nothing();
     lines::a_home_as_workspace_keeps_its_start_up_files();
     lines::an_air_gapped_command_sees_no_data();
     lines::what_is_missing_refuses();

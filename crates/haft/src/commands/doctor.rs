@@ -2,12 +2,13 @@
 
 use anyhow::Result;
 use haft_core::Backend;
+use haft_host::{Isolation, lacking, probe};
 use serde::Serialize;
 
 use crate::cli;
 use crate::remembered::Rules;
 use crate::terminal::{ask, fail, print, show, table};
-use crate::wiring::{House, Wants};
+use crate::wiring::{self, House, Wants};
 
 #[derive(Serialize)]
 struct Report {
@@ -17,6 +18,7 @@ struct Report {
     session: String,
     config: Vec<File>,
     backends: Vec<Found>,
+    isolation: Confined,
     tools: usize,
     quarantined: Vec<haft_runtime::Quarantined>,
     /// Someone can be asked
@@ -36,6 +38,26 @@ struct File {
 struct Found {
     backend: &'static str,
     there: bool,
+}
+
+/// How far commands are shut in, and whether this machine can.
+#[derive(Serialize)]
+struct Confined {
+    level: &'static str,
+    /// Weaker modes that the owner chose
+    without: Vec<haft_host::Weaker>,
+    /// Commands can run at this level
+    possible: bool,
+    kernel: Vec<Offered>,
+}
+
+#[derive(Serialize)]
+struct Offered {
+    name: String,
+    there: bool,
+    why: String,
+    /// Commands are refused while it is missing
+    needed: bool,
 }
 
 pub(crate) fn run(command: cli::Doctor) -> Result<u8> {
@@ -73,6 +95,7 @@ fn report(house: &House) -> Report {
                 there: caller.powers.has(backend),
             })
             .collect(),
+        isolation: confined(&loaded.effective.isolation.holds()),
         tools: snapshot.entries().len(),
         quarantined: snapshot.quarantined().to_vec(),
         person: ask::someone_is_there(),
@@ -80,6 +103,57 @@ fn report(house: &House) -> Report {
         remembered: Rules::read(&house.home).of(&loaded.workspace).len(),
         notices: loaded.notices.clone(),
     }
+}
+
+fn confined(isolation: &Isolation) -> Confined {
+    let features = probe(&wiring::ourselves(wiring::LAUNCHER).unwrap_or_default());
+    let lacking = lacking(isolation, &features);
+    let needed = |name: &str| lacking.iter().any(|one| one.name == name);
+    Confined {
+        level: isolation.level.as_str(),
+        without: isolation.without.clone(),
+        possible: lacking.is_empty(),
+        kernel: features
+            .iter()
+            .map(|feature| Offered {
+                needed: needed(&feature.name),
+                name: feature.name.clone(),
+                there: feature.there,
+                why: feature.why.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// The rows on what commands are kept to.
+fn confinement(confined: &Confined) -> Vec<(&'static str, String)> {
+    let meaning = match confined.level {
+        "shared" => "commands run with your rights (isolation.level)",
+        "scoped" => "commands run with your rights, and see only their own runs",
+        "air-gapped" => "commands see no data and no network",
+        _ => "commands write the workspace only, and have no network",
+    };
+    let mut level = format!("{}: {meaning}", confined.level);
+    for mode in &confined.without {
+        let name = serde_json::to_value(mode).unwrap_or_default();
+        level.push_str(&format!(", {}", name.as_str().unwrap_or_default()));
+    }
+    let mut rows = vec![("isolation", level)];
+    if !confined.possible {
+        let refused = "not possible on this machine, so every command is refused: choose a \
+                       weaker `isolation.level`, or `isolation.without`";
+        rows.push(("isolation", refused.to_owned()));
+    }
+    for offered in &confined.kernel {
+        let there = if offered.there { "yes" } else { "no" };
+        let why = match offered.why.as_str() {
+            "" => String::new(),
+            why => format!(" ({why})"),
+        };
+        let needed = if offered.needed { ", and needed" } else { "" };
+        rows.push(("kernel", format!("{} {there}{why}{needed}", offered.name)));
+    }
+    rows
 }
 
 fn print(report: &Report) {
@@ -127,10 +201,7 @@ fn print(report: &Report) {
         "nobody: what asks is refused"
     };
     facts.push(("questions", person.to_owned()));
-    facts.push((
-        "sandbox",
-        "none yet: commands run with your rights".to_owned(),
-    ));
+    facts.extend(confinement(&report.isolation));
     facts.push((
         "remembered",
         format!("{} rules (haft policy rules)", report.remembered),

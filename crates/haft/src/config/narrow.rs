@@ -72,6 +72,10 @@ pub(super) fn narrowed(
             "it is the owner's to choose".to_owned(),
         );
     }
+    let weaker = |mode| !owner.isolation.without.contains(mode);
+    if project.isolation.without.iter().any(weaker) {
+        ignored("isolation.without", "it is more open".to_owned());
+    }
     let held = owner.isolation.level();
     match project.isolation.level {
         Some(wanted) if wanted > held => config.isolation.level = Some(wanted),

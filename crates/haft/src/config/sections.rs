@@ -106,9 +106,12 @@ pub(crate) struct ShellSection {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct IsolationSection {
-    /// How far the programs of `shell.exec` are shut in
+    /// How far the programs that tools start are shut in; `sandboxed` if not given
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) level: Option<IsolationLevel>,
+    /// Parts of the sandbox that this machine lacks and that it goes without
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) without: Vec<WeakerMode>,
     /// Environment variables that programs get although their names look like secrets
     #[serde(rename = "envVars", skip_serializing_if = "Vec::is_empty")]
     pub(crate) env_vars: Vec<String>,
@@ -121,11 +124,11 @@ pub(crate) struct IsolationSection {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum IsolationLevel {
     /// Your own rights on this machine
-    #[default]
     Shared,
     /// The same rights, with only its own runs to look back on
     Scoped,
     /// The workspace to write in, the rest to read or hidden, no network
+    #[default]
     Sandboxed,
     /// A temporary place only, no network, hardly any environment
     AirGapped,
@@ -142,9 +145,36 @@ impl From<IsolationLevel> for haft_host::Level {
     }
 }
 
+/// A weaker sandbox, by what it lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum WeakerMode {
+    /// Mounts alone say what may be written, for kernels without Landlock
+    NoLandlock,
+    /// Root's programs may start as many processes as they like, for kernels before 6.14
+    NoProcessLimit,
+}
+
+impl From<WeakerMode> for haft_host::Weaker {
+    fn from(mode: WeakerMode) -> Self {
+        match mode {
+            WeakerMode::NoLandlock => haft_host::Weaker::NoLandlock,
+            WeakerMode::NoProcessLimit => haft_host::Weaker::NoProcessLimit,
+        }
+    }
+}
+
 impl IsolationSection {
     pub(crate) fn level(&self) -> IsolationLevel {
         self.level.unwrap_or_default()
+    }
+
+    /// What programs are kept to.
+    pub(crate) fn holds(&self) -> haft_host::Isolation {
+        haft_host::Isolation {
+            level: self.level().into(),
+            without: self.without.iter().map(|&mode| mode.into()).collect(),
+        }
     }
 }
 

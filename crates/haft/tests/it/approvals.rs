@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::place::{Place, verdict};
+use crate::place::{LEVELS, Place, verdict};
 use crate::pty::Terminal;
 
 const CHOICES: &str = "[y]es, [n]o, [a]lways: ";
@@ -261,17 +261,19 @@ fn questions_of_a_batch_come_one_at_a_time_and_always_answers_the_next() {
 
 #[test]
 fn a_command_cannot_reach_the_terminal_where_questions_are_answered() {
-    let place = Place::with_config(
-        "tools: {autonomy: autonomous, rules: {allow: ['shell.exec(sh -c *)']}}\n",
-    );
-    let line =
-        r#"{"command":"(echo painted > /dev/tty) 2>/dev/null && echo reached || echo kept out"}"#;
-    let (code, shown) = Terminal::start(&place, &["call", "shell.exec", line, "--yes"], &[]).end();
-    assert_eq!(code, 0, "{shown}");
-    assert!(
-        shown.contains("kept out") && !shown.contains("painted"),
-        "{shown}"
-    );
+    for level in LEVELS {
+        let place = Place::with_config(&format!(
+            "{level}tools: {{autonomy: autonomous, rules: {{allow: ['shell.exec(sh -c *)']}}}}\n",
+        ));
+        let line = r#"{"command":"(echo painted > /dev/tty) 2>/dev/null && echo reached || echo kept out"}"#;
+        let args = ["call", "shell.exec", line, "--yes"];
+        let (code, shown) = Terminal::start(&place, &args, &[]).end();
+        assert_eq!(code, 0, "{shown}");
+        assert!(
+            shown.contains("kept out") && !shown.contains("painted"),
+            "{shown}"
+        );
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod crowd;
 mod denied_paths;
 mod flags;
 mod injection;
+mod isolation;
 mod listing;
 mod must_show;
 mod names;

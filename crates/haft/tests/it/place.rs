@@ -16,6 +16,12 @@ pub(crate) const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 /// Longer than anything here takes; only a hang reaches it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Configs with and without a sandbox, for what must hold either way.
+pub(crate) const LEVELS: [&str; 2] = [
+    "isolation: {level: shared}\n",
+    "isolation: {level: sandboxed}\n",
+];
+
 pub(crate) struct Place {
     /// Removes everything when dropped
     _root: TempDir,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::place::{Place, finish, text, verdict};
+use crate::place::{LEVELS, Place, finish, text, verdict};
 use crate::pty::Terminal;
 
 #[test]
@@ -139,8 +139,13 @@ fn a_command_has_no_input_and_keeps_its_order() {
 /// What a command leaves running in the background ends with the call.
 #[test]
 fn nothing_stays_behind() {
-    let place = Place::new();
-    let marker = format!("7391.{}", std::process::id());
+    for (n, level) in LEVELS.into_iter().enumerate() {
+        stays_behind(&Place::with_config(level), n);
+    }
+}
+
+fn stays_behind(place: &Place, n: usize) {
+    let marker = format!("739{n}.{}", std::process::id());
     let command = format!(
         "sleep {marker} & (setsid sleep {marker} &) ; nohup sleep {marker} >/dev/null 2>&1 & echo started"
     );

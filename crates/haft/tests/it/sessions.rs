@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::place::{PATIENCE, Place, verdict};
+use crate::place::{LEVELS, PATIENCE, Place, verdict};
 
 /// Whether a process runs whose command line holds this word.
 fn running(word: &str) -> bool {
@@ -47,9 +47,14 @@ fn a_later_call_of_the_batch_finds_the_session_by_the_call_that_started_it() {
 
 #[test]
 fn sessions_end_with_the_batch() {
-    let place = Place::new();
+    for (n, level) in LEVELS.into_iter().enumerate() {
+        end_with_the_batch(&Place::with_config(level), n);
+    }
+}
+
+fn end_with_the_batch(place: &Place, n: usize) {
     // A number that nobody else sleeps for, so that the process can be found.
-    let word = format!("{}.{}", 1000, std::process::id());
+    let word = format!("{}.{}", 1000 + n, std::process::id());
     let begun = Instant::now();
     let outcomes = place.batch(
         &json!([

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::place::{Place, processes_with, verdict, wait_for};
+use crate::place::{LEVELS, Place, processes_with, verdict, wait_for};
 use crate::pty::Terminal;
 
 /// A number of seconds that nothing else sleeps for marks the processes of one test.
@@ -63,8 +63,9 @@ fn all_gone(marker: &str) {
 
 #[test]
 fn an_interrupt_exits_130_and_leaves_no_child() {
-    for (n, name) in ["INT", "TERM"].into_iter().enumerate() {
-        let place = Place::new();
+    let ways = LEVELS.map(|level| [(level, "INT"), (level, "TERM")]);
+    for (n, (level, name)) in ways.into_iter().flatten().enumerate() {
+        let place = Place::with_config(level);
         let marker = marker(n as u32);
         let mut child = start(&place, &marker);
         signal(name, child.id());
@@ -80,12 +81,14 @@ fn an_interrupt_exits_130_and_leaves_no_child() {
 
 #[test]
 fn a_killed_haft_leaves_no_child() {
-    let place = Place::new();
-    let marker = marker(10);
-    let mut child = start(&place, &marker);
-    signal("KILL", child.id());
-    assert_eq!(ended(&mut child).code(), None);
-    all_gone(&marker);
+    for (n, level) in LEVELS.into_iter().enumerate() {
+        let place = Place::with_config(level);
+        let marker = marker(10 + n as u32);
+        let mut child = start(&place, &marker);
+        signal("KILL", child.id());
+        assert_eq!(ended(&mut child).code(), None);
+        all_gone(&marker);
+    }
 }
 
 #[test]

@@ -1,0 +1,101 @@
+//! How far commands are shut in: by default, by config, and where the machine cannot.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::place::{HAFT, Place, text, verdict};
+
+fn run(place: &Place, command: &str) -> Value {
+    place.call("shell.exec", &json!({ "command": command }), &["--yes"])
+}
+
+#[test]
+fn commands_are_shut_in_unless_the_owner_says_otherwise() {
+    let place = Place::new();
+    let outside = place.beside("outside");
+    let line = format!("echo in > inside; echo out > {}", outside.display());
+    let outcome = run(&place, &line);
+    assert_eq!(outcome["structured"]["isolation"], "sandboxed", "{outcome}");
+    assert_eq!(place.read("inside"), "in\n");
+    assert!(!outside.exists());
+
+    place.config("isolation: {level: shared}\n");
+    let outcome = run(&place, &line);
+    assert_eq!(outcome["structured"]["isolation"], "shared", "{outcome}");
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "out\n");
+}
+
+/// A workspace that comes from elsewhere cannot open what is shut.
+#[test]
+fn an_untrusted_project_cannot_open_the_sandbox() {
+    let place = Place::new();
+    place.file(
+        "haft.yaml",
+        "isolation: {level: shared, without: [no-landlock]}\n",
+    );
+    let outcome = run(&place, "true");
+    assert_eq!(outcome["structured"]["isolation"], "sandboxed", "{outcome}");
+    let ran = place.run(["doctor"]);
+    ran.says("`isolation.level` in `haft.yaml` is ignored")
+        .says("`isolation.without` in `haft.yaml` is ignored")
+        .says("sandboxed: commands write the workspace only");
+}
+
+#[test]
+fn background_commands_are_shut_in_too() {
+    let place = Place::new();
+    let outside = place.beside("outside");
+    let line = format!("echo x > {}; echo ran", outside.display());
+    let outcomes = place.batch(
+        &json!([
+            {"name": "process.start", "args": {"command": line}},
+            {"name": "shell.exec", "args": {"command": line, "yieldMs": 120_000}},
+        ]),
+        &["--yes"],
+    );
+    for outcome in &outcomes {
+        assert_eq!(outcome["structured"]["isolation"], "sandboxed", "{outcome}");
+    }
+    assert!(text(&outcomes[1]).contains("ran"), "{}", outcomes[1]);
+    assert!(!outside.exists());
+}
+
+/// haft inside a command finds neither its owner's config nor a way to shut anything in, and
+/// says how its owner could do with less.
+#[test]
+fn where_the_machine_cannot_it_is_refused_with_a_way_out() {
+    let place = Place::with_config("tools: {deny: [system.info]}\n");
+    // Where a command sees it, wherever it was built.
+    fs::copy(HAFT, place.workspace.join("tool")).unwrap();
+    let inner = |arguments: &str| {
+        let line = format!("HAFT_HOME=/tmp/inner ./tool {arguments}");
+        text(&run(&place, &line))
+    };
+    let told = inner(r#"call shell.exec '{"command":"echo ran"}' --yes --json"#);
+    let outcome: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+    assert_eq!(verdict(&outcome), "not_available", "{outcome}");
+    let hint = outcome["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("isolation: {level: shared}"), "{hint}");
+    let told = inner("doctor");
+    assert!(told.contains("every command is refused"), "{told}");
+    assert!(told.contains("user namespace no"), "{told}");
+    assert!(!told.contains("system.info"), "{told}");
+}
+
+#[test]
+fn git_works_from_the_first_init_on() {
+    let place = Place::new();
+    let outcome = run(
+        &place,
+        "git init -q -b main && git config user.name n && git config user.email e && \
+         git add -A && git commit -qm first",
+    );
+    assert_eq!(verdict(&outcome), "ok", "{outcome}");
+    let outcome = place.call("git.status", &json!({}), &[]);
+    assert_eq!(verdict(&outcome), "ok", "{outcome}");
+    let outcome = run(&place, "git clone -q . copy && ls copy");
+    assert_eq!(text(&outcome), "README.md\n", "{outcome}");
+    let outcome = run(&place, "echo evil > .git/hooks/pre-commit");
+    assert_eq!(verdict(&outcome), "execution_failed", "{outcome}");
+}
