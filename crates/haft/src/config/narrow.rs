@@ -2,7 +2,7 @@
 //! else. Policy is not judged here: there the untrusted file is a layer of its own, and the
 //! strictest layer wins.
 
-use super::sections::Config;
+use super::sections::{Config, IsolationLevel, IsolationSection};
 
 /// The owner's settings with what the project file makes tighter. What it would widen is left
 /// out and named in `notices`.
@@ -48,19 +48,8 @@ pub(super) fn narrowed(
         project.shell.max_output,
         &mut config.shell.max_output,
     );
-    let extra = |wanted: &[String], held: &[String]| {
-        let new: Vec<String> = wanted
-            .iter()
-            .filter(|item| !held.contains(item))
-            .map(|item| format!("`{}`", item.escape_debug()))
-            .collect();
-        (!new.is_empty()).then(|| format!("it adds {}", new.join(", ")))
-    };
     if let Some(reason) = extra(&project.files.roots, &owner.files.roots) {
         ignored("files.roots", reason);
-    }
-    if let Some(reason) = extra(&project.isolation.env_vars, &owner.isolation.env_vars) {
-        ignored("isolation.envVars", reason);
     }
     let (ours, theirs) = (&owner.runtime, &project.runtime);
     if let Some(reason) = extra(&theirs.direct_modules, &ours.direct_modules) {
@@ -72,17 +61,39 @@ pub(super) fn narrowed(
             "it is the owner's to choose".to_owned(),
         );
     }
-    let weaker = |mode| !owner.isolation.without.contains(mode);
-    if project.isolation.without.iter().any(weaker) {
+    config.isolation.level = isolated(&owner.isolation, &project.isolation, &mut ignored);
+    config
+}
+
+/// The stricter of two levels.
+fn isolated(
+    owner: &IsolationSection,
+    project: &IsolationSection,
+    ignored: &mut dyn FnMut(&str, String),
+) -> Option<IsolationLevel> {
+    if let Some(reason) = extra(&project.env_vars, &owner.env_vars) {
+        ignored("isolation.envVars", reason);
+    }
+    let weaker = |mode| !owner.without.contains(mode);
+    if project.without.iter().any(weaker) {
         ignored("isolation.without", "it is more open".to_owned());
     }
-    let held = owner.isolation.level();
-    match project.isolation.level {
-        Some(wanted) if wanted > held => config.isolation.level = Some(wanted),
-        Some(wanted) if wanted < held => {
+    match project.level {
+        Some(wanted) if wanted > owner.level() => return Some(wanted),
+        Some(wanted) if wanted < owner.level() => {
             ignored("isolation.level", "it is more open".to_owned());
         }
         _ => {}
     }
-    config
+    owner.level
+}
+
+/// What a list would add to the one that holds.
+fn extra(wanted: &[String], held: &[String]) -> Option<String> {
+    let new: Vec<String> = wanted
+        .iter()
+        .filter(|item| !held.contains(item))
+        .map(|item| format!("`{}`", item.escape_debug()))
+        .collect();
+    (!new.is_empty()).then(|| format!("it adds {}", new.join(", ")))
 }
