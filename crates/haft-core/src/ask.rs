@@ -1,6 +1,7 @@
 //! The way to ask a person. Who answers, and where, is up to the front end.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::BoxFuture;
 
@@ -29,7 +30,33 @@ pub enum Answer {
     Always,
 }
 
+/// Something a tool needs from the caller's side while it runs, in the words of MCP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inquiry {
+    /// Names it among the inquiries of one call
+    pub key: String,
+    pub kind: InquiryKind,
+    pub params: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InquiryKind {
+    /// A form for the person
+    Elicitation,
+    /// A completion by the caller's model
+    Sampling,
+    /// The folders the caller works in
+    Roots,
+}
+
 pub trait Person: Send + Sync {
     /// The person's answer, or none when nobody is there.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Answer>>;
+
+    /// What a running tool wants to know from whoever called it. None where the other end does
+    /// not do such things, or nobody is there.
+    fn inquire<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Value>> {
+        let _ = inquiry;
+        Box::pin(async { None })
+    }
 }

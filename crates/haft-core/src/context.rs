@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::{CancelToken, Event, EventKind, EventSink, Identity, Person, Powers, ResultStore};
+use serde_json::Value;
+
+use crate::{
+    CancelToken, Event, EventKind, EventSink, Identity, Inquiry, Person, Powers, ResultStore,
+};
 
 /// Who calls, and what they have at hand. One a session; calls share it.
 #[derive(Clone)]
@@ -81,6 +85,14 @@ impl ToolContext {
     pub fn progress(&self, text: impl Into<String>) {
         self.activity.fetch_add(1, Ordering::Relaxed);
         self.emit(EventKind::Progress { text: text.into() });
+    }
+
+    /// Ask the caller's side something. None where it cannot or does not want to answer.
+    pub async fn inquire(&self, inquiry: &Inquiry) -> Option<Value> {
+        let person = self.caller.person.as_ref()?;
+        let answer = person.inquire(inquiry).await;
+        self.activity.fetch_add(1, Ordering::Relaxed);
+        answer
     }
 
     /// How often the tool has shown a sign of life.

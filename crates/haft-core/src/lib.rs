@@ -20,7 +20,7 @@ mod schema;
 mod spec;
 mod tool;
 
-pub use ask::{Answer, Person, Question};
+pub use ask::{Answer, Inquiry, InquiryKind, Person, Question};
 pub use call::{Call, Identity};
 pub use cancel::{CancelToken, Cancelled};
 pub use capability::{Backend, Capability, Power, Powers};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{ErrorCode, ToolError};
 
@@ -20,11 +20,34 @@ pub enum Block {
         #[serde(rename = "mimeType")]
         mime_type: String,
     },
+    Audio {
+        /// Base64
+        data: String,
+        #[serde(rename = "mimeType")]
+        mime_type: String,
+    },
+    /// A resource that comes with the answer: `uri`, and `text` or `blob`
+    Resource {
+        resource: Value,
+    },
+    /// The address of a resource, with its name and what else is known of it
+    ResourceLink {
+        #[serde(flatten)]
+        link: Map<String, Value>,
+    },
 }
 
 impl Block {
     pub fn text(text: impl Into<String>) -> Self {
         Block::Text { text: text.into() }
+    }
+
+    /// The text of a text block.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Block::Text { text } => Some(text),
+            _ => None,
+        }
     }
 }
 
@@ -123,14 +146,7 @@ fn is_zero(n: &usize) -> bool {
 impl Outcome {
     /// The text blocks, one after the other.
     pub fn text(&self) -> String {
-        let texts: Vec<&str> = self
-            .content
-            .iter()
-            .filter_map(|block| match block {
-                Block::Text { text } => Some(text.as_str()),
-                Block::Image { .. } => None,
-            })
-            .collect();
+        let texts: Vec<&str> = self.content.iter().filter_map(Block::as_text).collect();
         texts.join("\n")
     }
 

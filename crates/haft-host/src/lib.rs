@@ -9,6 +9,7 @@ mod process;
 mod results;
 mod sandbox;
 mod search;
+mod stdio;
 mod system;
 mod trial;
 
@@ -33,5 +34,6 @@ pub use search::{
     Case, FileMatches, FilesFound, FindFiles, GlobPlan, Kept, Match, Notes, Outlet, SearchText,
     Telling, TextFound, TextQuery,
 };
+pub use stdio::{Reader, Writer, standard_streams};
 pub use system::{ReadSystem, SystemInfo};
 pub use trial::{Change, Kind, State, Trial, Verb};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use arc_swap::ArcSwapOption;
-use haft_core::{Caller, ToolContext};
+use haft_core::{Caller, CancelToken, EventSink, Person, ToolContext};
 use haft_policy::Who;
 use tokio::sync::Mutex;
 
@@ -14,14 +14,19 @@ use crate::{Definitions, Entry, Runtime, Shape};
 
 pub struct Session {
     caller: Arc<Caller>,
+    standing: Arc<Standing>,
+}
+
+/// What stays the same from one request of a session to the next.
+struct Standing {
     who: Who,
     scopes: Vec<Scope>,
     filters: Filters,
     budget: usize,
+    injection: Injection,
     turns: AtomicU64,
     view: ArcSwapOption<View>,
     asking: Mutex<()>,
-    injection: Injection,
     /// Hidden tools that were found, in the order in which they were
     found: std::sync::Mutex<Vec<Arc<str>>>,
 }
@@ -30,41 +35,71 @@ impl Session {
     pub(crate) fn new(caller: Caller, who: Who, filters: Filters, budget: usize) -> Self {
         Session {
             caller: Arc::new(caller),
-            who,
-            scopes: Vec::new(),
-            filters,
-            budget,
-            turns: AtomicU64::new(0),
-            view: ArcSwapOption::empty(),
-            asking: Mutex::default(),
-            injection: Injection::default(),
-            found: Default::default(),
+            standing: Arc::new(Standing {
+                who,
+                scopes: Vec::new(),
+                filters,
+                budget,
+                injection: Injection::default(),
+                turns: AtomicU64::new(0),
+                view: ArcSwapOption::empty(),
+                asking: Mutex::default(),
+                found: Default::default(),
+            }),
         }
     }
 
     /// How much of its tools a model behind this caller is shown.
     #[must_use]
-    pub fn injecting(mut self, injection: Injection) -> Self {
-        self.injection = injection;
-        self
+    pub fn injecting(self, injection: Injection) -> Self {
+        self.standing_apart(self.standing.scopes.clone(), injection)
     }
 
     /// The same caller with a narrower scope. There is no way to widen.
     #[must_use]
     pub fn scoped(&self, scope: Scope) -> Session {
-        let mut scopes = self.scopes.clone();
+        let mut scopes = self.standing.scopes.clone();
         scopes.push(scope);
+        self.standing_apart(scopes, self.standing.injection.clone())
+    }
+
+    /// The same caller, with nothing shared.
+    fn standing_apart(&self, scopes: Vec<Scope>, injection: Injection) -> Session {
+        let standing = &self.standing;
         Session {
             caller: self.caller.clone(),
-            who: self.who.clone(),
-            scopes,
-            filters: self.filters.clone(),
-            budget: self.budget,
-            turns: AtomicU64::new(self.turns.load(Ordering::Relaxed)),
-            view: ArcSwapOption::empty(),
-            asking: Mutex::default(),
-            injection: self.injection.clone(),
-            found: Default::default(),
+            standing: Arc::new(Standing {
+                who: standing.who.clone(),
+                scopes,
+                filters: standing.filters.clone(),
+                budget: standing.budget,
+                injection,
+                turns: AtomicU64::new(standing.turns.load(Ordering::Relaxed)),
+                view: ArcSwapOption::empty(),
+                asking: Mutex::default(),
+                found: Default::default(),
+            }),
+        }
+    }
+
+    /// The same session, seen from one request: with its own cancel token, listener or person.
+    /// Who calls and what they may see stay as they are.
+    #[must_use]
+    pub fn for_request(
+        &self,
+        cancel: CancelToken,
+        person: Option<Arc<dyn Person>>,
+        events: Option<Arc<dyn EventSink>>,
+    ) -> Session {
+        let mut caller = Caller::clone(&self.caller);
+        caller.cancel = cancel;
+        caller.person = person;
+        if let Some(events) = events {
+            caller.events = events;
+        }
+        Session {
+            caller: Arc::new(caller),
+            standing: self.standing.clone(),
         }
     }
 
@@ -73,31 +108,31 @@ impl Session {
     }
 
     pub(crate) fn who(&self) -> &Who {
-        &self.who
+        &self.standing.who
     }
 
     /// Held while a person is being asked, so that questions come one at a time.
     pub(crate) fn asking(&self) -> &Mutex<()> {
-        &self.asking
+        &self.standing.asking
     }
 
     /// Characters that one turn's results may take together.
     pub fn budget(&self) -> usize {
-        self.budget
+        self.standing.budget
     }
 
     pub(crate) fn turn(&self) -> u64 {
-        self.turns.load(Ordering::Relaxed)
+        self.standing.turns.load(Ordering::Relaxed)
     }
 
     /// A new turn of the conversation begins.
     pub fn next_turn(&self) {
-        self.turns.fetch_add(1, Ordering::Relaxed);
+        self.standing.turns.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The tools as this caller sees them now.
     pub fn view(&self, runtime: &Runtime) -> Arc<View> {
-        if let Some(view) = &*self.view.load()
+        if let Some(view) = &*self.standing.view.load()
             && runtime.is_current(view)
         {
             return view.clone();
@@ -107,37 +142,45 @@ impl Session {
         let view = Arc::new(View::new(
             snapshot,
             policy,
-            self.who.clone(),
-            self.scopes.clone(),
-            self.filters.clone(),
+            self.standing.who.clone(),
+            self.standing.scopes.clone(),
+            self.standing.filters.clone(),
         ));
-        self.view.store(Some(view.clone()));
+        self.standing.view.store(Some(view.clone()));
         view
     }
 
     /// What a model is told, in a provider's shape: byte for byte the same from turn to turn,
     /// unless tools changed; what was found since stands at the end.
     pub fn definitions(&self, runtime: &Runtime, shape: Shape) -> Arc<Definitions> {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self
+            .standing
+            .found
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let cx = self.context("", "");
         self.view(runtime)
-            .to_definitions(shape, &cx, &self.injection, &found)
+            .to_definitions(shape, &cx, &self.standing.injection, &found)
     }
 
     /// How much of the tools a model is told, and why.
     pub fn decision(&self, runtime: &Runtime) -> Decision {
         let cx = self.context("", "");
-        self.view(runtime).decision(&self.injection, &cx)
+        self.view(runtime).decision(&self.standing.injection, &cx)
     }
 
     /// Whether the model behind this caller has not been shown the schema of every tool.
     pub(crate) fn hides_schemas(&self, view: &View, cx: &ToolContext) -> bool {
-        view.mode(&self.injection, cx) != InjectionMode::Direct
+        view.mode(&self.standing.injection, cx) != InjectionMode::Direct
     }
 
     /// A model has learned of these tools: from now on it is told their schemas.
     pub fn note_found(&self, names: impl IntoIterator<Item = Arc<str>>) {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self
+            .standing
+            .found
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         for name in names {
             if !found.contains(&name) {
                 found.push(name);
@@ -156,7 +199,7 @@ impl Session {
             call_id.into(),
             tool.into(),
             self.caller.clone(),
-            self.budget,
+            self.standing.budget,
             false,
         )
     }

@@ -195,7 +195,7 @@ pub(crate) fn text_of(output: &Output) -> String {
         .iter()
         .filter_map(|block| match block {
             Block::Text { text } => Some(text.as_str()),
-            Block::Image { .. } => None,
+            _ => None,
         })
         .collect();
     texts.join("\n")

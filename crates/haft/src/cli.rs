@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Call(Call),
     /// Make many calls at once
     Batch(Batch),
+    /// Serve haft's tools to an MCP client
+    Mcp(Mcp),
     /// See what policy says, and what it remembers
     Policy(Policy),
     /// See and check the config
@@ -227,6 +229,14 @@ pub(crate) enum PolicyAction {
         #[command(flatten)]
         seat: Seat,
     },
+    /// Allow a rule for good in this workspace, as answering "always" does
+    Allow {
+        /// The rule as a question shows it: `shell.exec(npm test)`
+        rule: String,
+        /// Folder whose rule is meant [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+    },
     /// List the rules that "always" has stored, or revoke one
     Rules {
         #[command(subcommand)]
@@ -250,6 +260,17 @@ pub(crate) enum RulesAction {
         #[arg(long, value_name = "DIR")]
         workspace: Option<PathBuf>,
     },
+}
+
+/// Serve the tools on standard input and output. Put `haft mcp` where a client wants the command
+/// of an MCP server.
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// Tools that the client sees: names or `module.*`, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) tools: Vec<String>,
+    #[command(flatten)]
+    pub(crate) seat: Seat,
 }
 
 #[derive(Debug, Args)]

@@ -123,6 +123,35 @@ impl House {
     }
 }
 
+impl House {
+    /// Whether policy would take this rule as a remembered one.
+    pub(crate) fn check_rule(&self, rule: &str) -> Result<(), Hinted> {
+        let mut layers = self.loaded.layers.clone();
+        for layer in &mut layers {
+            layer.config.remembered.push(rule.to_owned());
+        }
+        compile(&layers, &self.loaded.workspace, &self.home).map(|_| ())
+    }
+}
+
+/// The policy with the rules that are remembered by now.
+pub(crate) fn current_policy(
+    home: &Home,
+    loaded: &Loaded,
+) -> impl Fn() -> Result<Policy, String> + Send + Sync + use<> {
+    let home = home.clone();
+    let workspace = loaded.workspace.clone();
+    let layers = loaded.layers.clone();
+    move || {
+        let rules = remembered::Rules::read(&home).of(&workspace);
+        let mut layers = layers.clone();
+        for layer in &mut layers {
+            layer.config.remembered = rules.clone();
+        }
+        compile(&layers, &workspace, &home).map_err(|error| error.to_string())
+    }
+}
+
 /// A constraint on an action that does not exist would bind nothing: the name must be known.
 fn check_actions(runtime: &Runtime, layers: &[Layer]) -> Result<(), Failed> {
     let snapshot = runtime.registry().snapshot();
@@ -203,18 +232,13 @@ fn compile(layers: &[Layer], workspace: &Path, home: &Home) -> Result<Policy, Hi
 
 /// Store an "always" rule and give the policy that includes it.
 fn remember(home: &Home, loaded: &Loaded) -> RememberRule {
+    let current = current_policy(home, loaded);
     let home = home.clone();
     let workspace = loaded.workspace.clone();
-    let layers = loaded.layers.clone();
     Box::new(move |rule| {
         home.ensure().map_err(|error| error.to_string())?;
         remembered::add(&home, &workspace, rule).map_err(|error| error.to_string())?;
-        let rules = remembered::Rules::read(&home).of(&workspace);
-        let mut layers = layers.clone();
-        for layer in &mut layers {
-            layer.config.remembered = rules.clone();
-        }
-        compile(&layers, &workspace, &home).map_err(|error| error.to_string())
+        current()
     })
 }
 

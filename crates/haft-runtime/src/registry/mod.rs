@@ -12,6 +12,7 @@ use arc_swap::{ArcSwap, Guard};
 use haft_core::{DynTool, Module, Pack, Source, ToolContext, ToolSpec};
 use serde::Serialize;
 use thiserror::Error;
+use tokio::sync::watch;
 
 pub use self::entry::Entry;
 use self::names::Names;
@@ -22,6 +23,7 @@ use crate::ReducerTaken;
 pub struct Registry {
     current: ArcSwap<Snapshot>,
     writing: Mutex<()>,
+    changed: watch::Sender<u64>,
 }
 
 /// All tools at one moment.
@@ -62,6 +64,11 @@ pub enum RegisterError {
 impl Registry {
     pub fn new() -> Self {
         Registry::default()
+    }
+
+    /// Tells the revision each time it changes.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 
     /// The tools of this moment.
@@ -171,7 +178,9 @@ impl Registry {
         let mut next = Snapshot::clone(&self.current.load());
         step(&mut next)?;
         next.revision += 1;
+        let revision = next.revision;
         self.current.store(Arc::new(next));
+        self.changed.send_replace(revision);
         Ok(())
     }
 }

@@ -39,7 +39,7 @@ async fn a_yes(
         return rehearsal(flight, judged).await;
     }
     let Some(person) = flight.cx.caller.person.clone() else {
-        return Err(nobody(judgement));
+        return Err(nobody(flight, judgement));
     };
     let cancel = flight.cx.cancel.clone();
     tokio::select! {
@@ -122,22 +122,36 @@ async fn ask(
         }
         (None, _) => {
             approvals.close(&id);
-            Err(nobody(&judgement))
+            Err(nobody(flight, &judgement))
         }
     }
 }
 
-fn nobody(judgement: &Judgement) -> ToolError {
+/// Refused for want of someone to ask: say which command would have allowed it.
+fn nobody(flight: &Flight<'_>, judgement: &Judgement) -> ToolError {
     let error = ToolError::denied(format!(
         "needs approval and nobody answered: {}",
         judgement.reason
     ));
-    error.hint(match &judgement.remember {
+    let rule = judgement
+        .remember
+        .as_deref()
+        .filter(|rule| secrets::mask(rule).count == 0);
+    error.hint(match rule {
         Some(rule) => format!(
-            "answer on a terminal, pass `--yes`, or allow it for good under `tools.rules.allow`: `{rule}`"
+            "answer on a terminal, pass `--yes`, or allow it for good with `haft policy allow {}`",
+            quoted(rule)
         ),
-        None => "answer on a terminal or pass `--yes`".to_owned(),
+        None => format!(
+            "make the call on a terminal and answer there, or pass `--yes`: `haft call {} …`",
+            flight.cx.tool
+        ),
     })
+}
+
+/// A word as a shell takes it literally.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 async fn question(
@@ -171,7 +185,7 @@ async fn preview(flight: &Flight<'_>, effects: &Effects) -> Option<String> {
         .into_iter()
         .filter_map(|block| match block {
             haft_core::Block::Text { text } => Some(text),
-            haft_core::Block::Image { .. } => None,
+            _ => None,
         })
         .collect();
     (!texts.is_empty()).then(|| texts.join("\n"))

@@ -15,12 +15,17 @@ pub(crate) fn result(flight: &mut Flight<'_>, result: ToolResult) -> Output {
         .is_some_and(|entry| entry.spec().output_is_untrusted);
     let mut masked = 0;
     for block in &mut output.content {
-        if let Block::Text { text } = block {
-            masked += mask(text);
-            if untrusted {
-                untrusted::disarm(text);
+        masked += match block {
+            Block::Text { text } => {
+                let count = mask(text);
+                if untrusted {
+                    untrusted::disarm(text);
+                }
+                count
             }
-        }
+            Block::Resource { resource } => secrets::mask_value(resource),
+            _ => 0,
+        };
     }
     if let Some(structured) = &mut output.structured {
         masked += secrets::mask_value(structured);

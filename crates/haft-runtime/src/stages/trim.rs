@@ -89,10 +89,7 @@ pub(super) fn keep_whole(flight: &mut Flight<'_>, output: &Output) {
 }
 
 fn texts(output: &Output) -> impl Iterator<Item = &str> {
-    output.content.iter().filter_map(|block| match block {
-        Block::Text { text } => Some(text.as_str()),
-        Block::Image { .. } => None,
-    })
+    output.content.iter().filter_map(Block::as_text)
 }
 
 fn joined(output: &Output) -> String {

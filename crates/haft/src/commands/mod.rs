@@ -7,6 +7,7 @@ mod config;
 mod discover;
 mod doctor;
 mod inject;
+mod mcp;
 mod policy;
 mod tools;
 mod trust;
@@ -21,6 +22,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8> {
         Command::Tools(command) => tools::run(command),
         Command::Call(command) => call::run(command),
         Command::Batch(command) => batch::run(command),
+        Command::Mcp(command) => mcp::run(command),
         Command::Policy(command) => policy::run(command),
         Command::Config(command) => config::run(command),
         Command::Trust(command) => trust::run(command),

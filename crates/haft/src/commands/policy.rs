@@ -1,6 +1,6 @@
 //! `haft policy`: what would be said to a call, and what "always" has stored.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
@@ -22,6 +22,7 @@ pub(crate) fn run(command: cli::Policy) -> Result<u8> {
             json,
             seat,
         } => explain(&seat, &tool, args.as_deref(), json),
+        PolicyAction::Allow { rule, workspace } => allow(&rule, workspace),
         PolicyAction::Rules {
             action: None,
             json,
@@ -68,6 +69,20 @@ fn explain(seat: &Seat, tool: &str, args: Option<&str>, as_json: bool) -> Result
         .iter()
         .map(|hit| vec![hit.effect.clone(), hit.rule.clone(), hit.from.clone()]);
     table::print(&["effect", "rule", "from"], rows);
+    Ok(0)
+}
+
+/// Store a rule, if policy can make something of it.
+fn allow(rule: &str, workspace: Option<PathBuf>) -> Result<u8> {
+    let seat = Seat {
+        workspace,
+        ..Seat::default()
+    };
+    let house = House::open(&seat, Wants::default())?;
+    house.check_rule(rule)?;
+    house.home.ensure()?;
+    remembered::add(&house.home, &house.loaded.workspace, rule)?;
+    print::line(&format!("allowed here: {}", visible(rule)));
     Ok(0)
 }
 

@@ -45,6 +45,16 @@ pub(crate) fn outcome(outcome: &Outcome, shown_live: bool) -> Result<()> {
                         data.len()
                     ));
                 }
+                Block::Audio { data, mime_type } => {
+                    print::line(&format!(
+                        "[{mime_type} audio, {} base64 characters]",
+                        data.len()
+                    ));
+                }
+                Block::Resource { resource } => print_text(&resource.to_string())?,
+                Block::ResourceLink { link } => {
+                    print_text(&serde_json::to_string(link).unwrap_or_default())?;
+                }
             }
         }
     }

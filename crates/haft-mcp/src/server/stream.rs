@@ -1,0 +1,195 @@
+//! A client on a stream of lines, such as standard input and output. One task does everything:
+//! most requests are answered while they are read, without waking anybody.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::Server;
+use super::connection::{Accepted, Connection};
+use super::listen::News;
+use super::outbox::Outbox;
+use crate::wire::{Id, Incoming, Reply, RpcError, error_reply, notification};
+
+/// Bytes of one message.
+const LINE: usize = 64 * 1024 * 1024;
+/// Bytes read at once.
+const CHUNK: usize = 64 * 1024;
+/// How long calls may take to end after the client has gone.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+type Work = FuturesUnordered<BoxFuture<'static, (Id, Option<Reply>)>>;
+
+impl Server {
+    /// Serve one client until it goes away. Calls that are under way then are cancelled.
+    pub async fn serve_stream(
+        self: &Arc<Self>,
+        reader: impl AsyncRead + Unpin + Send,
+        mut writer: impl AsyncWrite + Unpin + Send,
+    ) -> io::Result<()> {
+        let connection = Connection::new(self.clone(), false);
+        let outbox = Arc::new(Outbox::default());
+        let mut lines = Lines::new(reader);
+        let mut work = Work::new();
+        let mut news = News::of(self);
+        let mut out = Vec::with_capacity(CHUNK);
+        let mut stopped = connection.cancel.cancelled();
+        let ended = loop {
+            while let Some(line) = lines.next() {
+                take(&connection, line, &outbox, &mut work, &mut out).await;
+            }
+            if let Err(error) = flush(&outbox, &mut out, &mut writer).await {
+                break Err(error);
+            }
+            tokio::select! {
+                read = lines.fill() => match read {
+                    Ok(true) => {}
+                    Ok(false) => break Ok(()),
+                    Err(error) => break Err(error),
+                },
+                Some((id, reply)) = work.next(), if !work.is_empty() => {
+                    answer(&outbox, &id, reply, &mut out);
+                }
+                () = outbox.filled() => {}
+                () = &mut stopped => break Ok(()),
+                changed = news.next() => {
+                    if connection.agreed().is_some() {
+                        outbox.put(notification(changed, &serde_json::json!({})));
+                    }
+                }
+            }
+        };
+        connection.cancel.cancel();
+        let farewell = async {
+            while let Some((id, reply)) = work.next().await {
+                answer(&outbox, &id, reply, &mut out);
+            }
+        };
+        let _ = tokio::time::timeout(FAREWELL, farewell).await;
+        // The client may be gone altogether.
+        let _ = flush(&outbox, &mut out, &mut writer).await;
+        ended
+    }
+}
+
+/// Take one line in. What can be answered at once is.
+async fn take(
+    connection: &Arc<Connection>,
+    line: &[u8],
+    outbox: &Arc<Outbox>,
+    work: &mut Work,
+    out: &mut Vec<u8>,
+) {
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return;
+    }
+    let accepted = match Incoming::parse(line) {
+        Ok(message) => connection.accept(message.kind, outbox),
+        Err((id, error)) => {
+            out.extend_from_slice(&error_reply(id.as_deref(), &error));
+            out.push(b'\n');
+            return;
+        }
+    };
+    match accepted {
+        Accepted::Done => {}
+        Accepted::Reply(id, reply) => answer(outbox, &id, Some(reply), out),
+        Accepted::Work(id, mut future) => {
+            match poll_fn(|task| Poll::Ready(future.as_mut().poll(task))).await {
+                Poll::Ready(reply) => answer(outbox, &id, reply, out),
+                Poll::Pending => work.push(Box::pin(async move { (id, future.await) })),
+            }
+        }
+    }
+}
+
+/// Put an answer out, after whatever was said before it.
+fn answer(outbox: &Outbox, id: &str, reply: Option<Reply>, out: &mut Vec<u8>) {
+    gather(outbox, out);
+    if let Some(reply) = reply {
+        reply.write(id, out);
+        out.push(b'\n');
+    }
+}
+
+fn gather(outbox: &Outbox, out: &mut Vec<u8>) {
+    for message in outbox.take() {
+        out.extend_from_slice(&message);
+        out.push(b'\n');
+    }
+}
+
+async fn flush(
+    outbox: &Outbox,
+    out: &mut Vec<u8>,
+    writer: &mut (impl AsyncWrite + Unpin),
+) -> io::Result<()> {
+    gather(outbox, out);
+    if !out.is_empty() {
+        writer.write_all(out).await?;
+        writer.flush().await?;
+        out.clear();
+        // One large answer must not hold its memory for good.
+        out.shrink_to(1024 * 1024);
+    }
+    Ok(())
+}
+
+/// Lines of bytes, each no longer than a message may be.
+struct Lines<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    /// Where the next line begins, and how far no line ends
+    start: usize,
+    seen: usize,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    fn new(reader: R) -> Self {
+        Lines {
+            reader,
+            buffer: Vec::with_capacity(CHUNK),
+            start: 0,
+            seen: 0,
+        }
+    }
+
+    /// The next whole line, without its end.
+    fn next(&mut self) -> Option<&[u8]> {
+        let end = self.buffer[self.seen..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map(|place| self.seen + place);
+        let Some(end) = end else {
+            self.seen = self.buffer.len();
+            return None;
+        };
+        let line = self.start..end;
+        self.start = end + 1;
+        self.seen = self.start;
+        Some(&self.buffer[line])
+    }
+
+    /// Read more; false at the end. Nothing is lost when this is dropped half way.
+    async fn fill(&mut self) -> io::Result<bool> {
+        self.buffer.drain(..self.start);
+        self.seen -= self.start;
+        self.start = 0;
+        if self.buffer.is_empty() {
+            self.buffer.shrink_to(1024 * 1024);
+        }
+        if self.buffer.len() > LINE {
+            let error = RpcError::invalid_request("a message is too long");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, error.message));
+        }
+        self.buffer.reserve(CHUNK);
+        Ok(self.reader.read_buf(&mut self.buffer).await? > 0)
+    }
+}

@@ -1,0 +1,70 @@
+//! What a running call tells, as notifications for the client that made it: progress where the
+//! client gave a token, log messages where it asked for them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use haft_core::{Event, EventKind, EventSink};
+use serde_json::{Value, json};
+
+use super::outbox::Outbox;
+use crate::wire::notification;
+
+/// Characters of one message.
+const MESSAGE: usize = 2_000;
+
+pub(super) struct Telling {
+    inner: Arc<dyn EventSink>,
+    outbox: Arc<Outbox>,
+    token: Option<Value>,
+    log: bool,
+    told: AtomicU64,
+}
+
+impl Telling {
+    /// None where the client wants to hear nothing.
+    pub(super) fn over(
+        inner: &Arc<dyn EventSink>,
+        outbox: &Arc<Outbox>,
+        token: Option<Value>,
+        log: bool,
+    ) -> Option<Arc<dyn EventSink>> {
+        if token.is_none() && !log {
+            return None;
+        }
+        Some(Arc::new(Telling {
+            inner: inner.clone(),
+            outbox: outbox.clone(),
+            token,
+            log,
+            told: AtomicU64::new(0),
+        }))
+    }
+
+    fn tell(&self, text: &str) {
+        let masked = haft_runtime::mask(text);
+        let message: String = masked.text.chars().take(MESSAGE).collect();
+        if let Some(token) = &self.token {
+            let count = self.told.fetch_add(1, Ordering::Relaxed) + 1;
+            let params = json!({"progressToken": token, "progress": count, "message": message});
+            self.outbox
+                .tell(notification("notifications/progress", &params));
+        }
+        if self.log {
+            let params = json!({"level": "info", "logger": "haft", "data": message});
+            self.outbox
+                .tell(notification("notifications/message", &params));
+        }
+    }
+}
+
+impl EventSink for Telling {
+    fn emit(&self, event: Event) {
+        if let EventKind::Progress { text } = &event.kind {
+            self.tell(text);
+        }
+        if self.inner.listening() {
+            self.inner.emit(event);
+        }
+    }
+}

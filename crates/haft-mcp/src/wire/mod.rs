@@ -1,0 +1,9 @@
+//! What goes over the wire: JSON-RPC messages, protocol revisions, error codes.
+
+pub(crate) mod code;
+mod message;
+mod revision;
+
+pub(crate) use code::RpcError;
+pub(crate) use message::{Id, Incoming, Kind, Reply, error_reply, notification, request};
+pub(crate) use revision::{Capabilities, RequestMeta, Revision};

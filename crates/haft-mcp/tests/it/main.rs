@@ -1,0 +1,7 @@
+//! The server and the client against real streams, real processes and the official schemas.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod approvals;
+mod asking;
+mod client;
+mod server;

@@ -1,0 +1,99 @@
+//! `haft mcp`: haft's tools for MCP clients.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use haft_core::CancelToken;
+use haft_mcp::{Server, ServerConfig};
+use haft_runtime::{Runtime, Scope};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli;
+use crate::exit;
+use crate::terminal::fail;
+use crate::wiring::{House, Wants, current_policy};
+
+/// How long the last commands may take to end.
+const SETTLE: Duration = Duration::from_secs(3);
+
+const INSTRUCTIONS: &str = "\
+Tools for files, search, git, the shell and background processes in one workspace. Paths are \
+relative to the workspace. Long results are cut and name a handle: read the rest with result__read. \
+A call that is refused says which command would allow it.";
+
+pub(crate) fn run(command: cli::Mcp) -> Result<u8> {
+    let wants = Wants {
+        background: true,
+        ..Wants::default()
+    };
+    let house = House::open(&command.seat, wants)?;
+    // Standard output belongs to the protocol; what a person should know goes to standard error.
+    fail::notices(&house.loaded.notices);
+    let refresh = current_policy(&house.home, &house.loaded);
+    let session = match command.tools.is_empty() {
+        true => house.session,
+        false => house.session.scoped(Scope {
+            allowed: Some(command.tools),
+            denied: Vec::new(),
+        }),
+    };
+    let config = ServerConfig {
+        name: "haft".to_owned(),
+        title: "haft".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        instructions: Some(INSTRUCTIONS.to_owned()),
+    };
+    let server = Server::new(config, Arc::new(house.runtime), session)
+        .context("no randomness")?
+        .refreshing(move |runtime: &Runtime| {
+            if let Ok(policy) = refresh() {
+                runtime.set_policy(policy);
+            }
+        });
+    let server = Arc::new(server);
+    // One caller is served quickest by one thread; tools that block have their own.
+    let engine = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the runtime could not be started")?;
+    let code = engine.block_on(async {
+        let code = until_stopped(&house.cancel, on_standard_streams(&server)).await;
+        house.processes.end_sessions().await;
+        code
+    })?;
+    engine.shutdown_background();
+    haft_host::settle(SETTLE);
+    Ok(code)
+}
+
+async fn on_standard_streams(server: &Arc<Server>) -> Result<()> {
+    let (reader, writer) = haft_host::standard_streams().context("standard input and output")?;
+    server
+        .serve_stream(reader, writer)
+        .await
+        .context("the client's stream broke")
+}
+
+/// Serve to the end. A signal cancels what is under way; a second one does not wait.
+async fn until_stopped(
+    cancel: &CancelToken,
+    serving: impl Future<Output = Result<()>>,
+) -> Result<u8> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("signals")?;
+    let mut serving = std::pin::pin!(serving);
+    let mut code = 0;
+    loop {
+        tokio::select! {
+            served = &mut serving => return served.map(|()| code),
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        if code != 0 {
+            return Ok(code);
+        }
+        code = exit::INTERRUPTED;
+        cancel.cancel();
+    }
+}
