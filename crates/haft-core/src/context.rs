@@ -1,5 +1,6 @@
 //! What a tool is handed along with its arguments.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use serde_json::Value;
 
 use crate::{
-    CancelToken, Event, EventKind, EventSink, Identity, Inquiry, Person, Powers, ResultStore,
+    CallTag, CancelToken, Event, EventKind, EventSink, Identity, Inquiry, Person, Powers,
+    ResultStore,
 };
 
 /// Who calls, and what they have at hand. One a session; calls share it.
@@ -47,8 +49,7 @@ pub struct Attachment {
 
 /// One call as its tool sees it.
 pub struct ToolContext {
-    pub call_id: Arc<str>,
-    pub tool: Arc<str>,
+    call: Arc<CallTag>,
     pub caller: Arc<Caller>,
     /// Characters this call may answer with
     pub result_budget: usize,
@@ -69,15 +70,26 @@ impl ToolContext {
         dry_run: bool,
     ) -> Self {
         let cancel = caller.cancel.child();
-        ToolContext {
+        let call = CallTag {
             call_id,
+            session: caller.session.clone(),
             tool,
+        };
+        ToolContext {
+            call: Arc::new(call),
             caller,
             result_budget,
             dry_run,
             cancel,
             activity: AtomicU64::new(0),
             timed_out: AtomicBool::new(false),
+        }
+    }
+
+    /// The tool's own name, now that it is known.
+    pub fn resolved(&mut self, tool: &Arc<str>) {
+        if self.call.tool != *tool {
+            Arc::make_mut(&mut self.call).tool = tool.clone();
         }
     }
 
@@ -114,11 +126,18 @@ impl ToolContext {
     pub fn emit(&self, kind: EventKind) {
         if self.caller.events.listening() {
             self.caller.events.emit(Event {
-                call_id: self.call_id.clone(),
-                session: self.caller.session.clone(),
-                tool: self.tool.clone(),
+                call: self.call.clone(),
                 kind,
             });
         }
+    }
+}
+
+/// The call's id, session and tool read as its own.
+impl Deref for ToolContext {
+    type Target = CallTag;
+
+    fn deref(&self) -> &CallTag {
+        &self.call
     }
 }

@@ -6,12 +6,19 @@ use serde::Serialize;
 
 use crate::ErrorCode;
 
+/// Which call it is: shared by the call's own context and all that is told about it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Event {
+pub struct CallTag {
     pub call_id: Arc<str>,
     pub session: Arc<str>,
     /// Canonical name, or what the caller wrote while it is not resolved
     pub tool: Arc<str>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Event {
+    #[serde(flatten)]
+    pub call: Arc<CallTag>,
     #[serde(flatten)]
     pub kind: EventKind,
 }

@@ -27,7 +27,7 @@ pub use capability::{Backend, Capability, Power, Powers};
 pub use context::{Attachment, Caller, ResolvePath, ToolContext};
 pub use effects::{Access, CommandLine, Effects, Mode, Resource};
 pub use error::{ErrorCode, ToolError};
-pub use event::{Event, EventKind, EventSink, NoEvents};
+pub use event::{CallTag, Event, EventKind, EventSink, NoEvents};
 pub use journal::{Ending, Intent, Recorder, Ruling};
 pub use name::{api_name, canonical_module, module_aliases, module_of};
 pub use outcome::{Block, ErrorBody, Meta, Outcome, Output};

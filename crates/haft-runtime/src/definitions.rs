@@ -81,7 +81,7 @@ impl Definition {
 
     fn schema(&self) -> Schema<'_> {
         match self.form {
-            Form::Full => Schema::Whole(self.entry.schema()),
+            Form::Full => Schema::Whole(self.entry.schema().text()),
             Form::Brief => Schema::Anything { kind: "object" },
         }
     }

@@ -22,7 +22,7 @@ impl Runtime {
 
     /// Make one call. The answer is always an outcome.
     pub async fn call(&self, session: &Session, call: Call) -> Outcome {
-        let ticket = self.ticket(&session.caller().session);
+        let ticket = self.ticket(session);
         pipeline::walk(self, session, call, ticket, session.budget()).await
     }
 
@@ -30,10 +30,7 @@ impl Runtime {
     /// order given. Results come in that order too, and share the session's budget evenly.
     pub async fn execute_parallel(&self, session: &Session, calls: Vec<Call>) -> Vec<Outcome> {
         let share = session.budget() / calls.len().max(1);
-        let tickets: Vec<_> = calls
-            .iter()
-            .map(|_| self.ticket(&session.caller().session))
-            .collect();
+        let tickets: Vec<_> = calls.iter().map(|_| self.ticket(session)).collect();
         let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
         let mut waiting = FuturesUnordered::new();
         // Most calls end without ever having to wait: they walk in one place, one after the other.

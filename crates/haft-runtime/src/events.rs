@@ -1,5 +1,8 @@
 //! A bus for events: any number of listeners, each of which may lag without holding up a call.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use haft_core::{Event, EventKind, EventSink};
 use tokio::sync::broadcast;
 
@@ -12,16 +15,20 @@ const CAPACITY: usize = 4096;
 #[derive(Clone)]
 pub struct EventBus {
     sender: broadcast::Sender<Event>,
+    /// Someone has listened: asking the channel would take its lock at every event
+    heard: Arc<AtomicBool>,
 }
 
 impl EventBus {
     pub fn new() -> Self {
         EventBus {
             sender: broadcast::Sender::new(CAPACITY),
+            heard: Arc::default(),
         }
     }
 
     pub fn listen(&self) -> broadcast::Receiver<Event> {
+        self.heard.store(true, Ordering::Relaxed);
         self.sender.subscribe()
     }
 }
@@ -45,6 +52,6 @@ impl EventSink for EventBus {
     }
 
     fn listening(&self) -> bool {
-        self.sender.receiver_count() > 0
+        self.heard.load(Ordering::Relaxed)
     }
 }

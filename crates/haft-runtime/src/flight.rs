@@ -18,7 +18,7 @@ pub(crate) struct Flight<'a> {
     /// The caller's own, shorter deadline
     pub(crate) timeout: Option<Duration>,
     pub(crate) cx: ToolContext,
-    pub(crate) ticket: Ticket,
+    pub(crate) ticket: Ticket<'a>,
     pub(crate) started: Instant,
     /// Position in the view, once the name is resolved
     pub(crate) found: Option<usize>,

@@ -29,11 +29,11 @@ pub struct Explanation {
 }
 
 /// Every call there is goes through here.
-pub(crate) async fn walk(
-    runtime: &Runtime,
-    session: &Session,
+pub(crate) async fn walk<'a>(
+    runtime: &'a Runtime,
+    session: &'a Session,
     call: Call,
-    ticket: Ticket,
+    ticket: Ticket<'a>,
     budget: usize,
 ) -> Outcome {
     let mut flight = begin::call(runtime, session, call, ticket, budget);
@@ -76,7 +76,7 @@ pub(crate) fn explain(
     call: Call,
     with_arguments: bool,
 ) -> Result<Explanation, ToolError> {
-    let ticket = runtime.ticket(&session.caller().session);
+    let ticket = runtime.ticket(session);
     let mut flight = begin::quietly(runtime, session, call, ticket, session.budget());
     let tool = resolve::name(&mut flight)?;
     permit::in_view(&flight, tool)?;
@@ -99,7 +99,7 @@ pub(crate) fn find(
     session: &Session,
     call: Call,
 ) -> Result<Arc<Entry>, ToolError> {
-    let ticket = runtime.ticket(&session.caller().session);
+    let ticket = runtime.ticket(session);
     let mut flight = begin::quietly(runtime, session, call, ticket, session.budget());
     let tool = resolve::name(&mut flight)?;
     permit::tool(&flight, tool)?;

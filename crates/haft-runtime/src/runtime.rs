@@ -10,7 +10,7 @@ use haft_policy::Policy;
 use crate::approvals::Approvals;
 use crate::catalogue::{Catalogue, IndexStore};
 use crate::scheduler::{Scheduler, Ticket};
-use crate::{Reducers, RegisterError, Registry, View};
+use crate::{Reducers, RegisterError, Registry, Session, View};
 
 /// Limits, as the binary read them from config.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub struct Runtime {
     registry: Registry,
     reducers: Reducers,
     policy: ArcSwap<Policy>,
-    scheduler: Arc<Scheduler>,
+    scheduler: Scheduler,
     approvals: Approvals,
     remember: Option<RememberRule>,
     catalogue: Catalogue,
@@ -61,7 +61,7 @@ impl Runtime {
             registry: Registry::new(),
             reducers: Reducers::new(),
             policy: ArcSwap::from_pointee(policy),
-            scheduler: Arc::default(),
+            scheduler: Scheduler::default(),
             approvals,
             remember: None,
             catalogue: Catalogue::default(),
@@ -138,7 +138,7 @@ impl Runtime {
     }
 
     /// A place in the order of calls.
-    pub(crate) fn ticket(&self, session: &Arc<str>) -> Ticket {
-        self.scheduler.ticket(session)
+    pub(crate) fn ticket(&self, session: &Session) -> Ticket<'_> {
+        self.scheduler.ticket(session.key())
     }
 }

@@ -24,31 +24,32 @@ struct State {
 
 struct Slot {
     number: u64,
-    session: Arc<str>,
+    /// Calls of one session have the same number here
+    session: u64,
     /// None until the call knows
     effects: Option<Arc<Effects>>,
 }
 
 /// A place in the order; given up when dropped.
-pub(crate) struct Ticket {
-    scheduler: Arc<Scheduler>,
+pub(crate) struct Ticket<'a> {
+    scheduler: &'a Scheduler,
     number: u64,
     /// It touches nothing and has left the order
     free: bool,
 }
 
 impl Scheduler {
-    pub(crate) fn ticket(self: &Arc<Self>, session: &Arc<str>) -> Ticket {
+    pub(crate) fn ticket(&self, session: u64) -> Ticket<'_> {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
         state.live.push_back(Slot {
             number,
-            session: session.clone(),
+            session,
             effects: None,
         });
         Ticket {
-            scheduler: self.clone(),
+            scheduler: self,
             number,
             free: false,
         }
@@ -68,7 +69,7 @@ impl Scheduler {
     }
 }
 
-impl Ticket {
+impl Ticket<'_> {
     /// Say what the call touches, so that later calls need not wait for nothing. A call that
     /// touches nothing gives up its place at once.
     pub(crate) fn declare(&mut self, effects: &Arc<Effects>) {
@@ -104,14 +105,14 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         self.leave();
     }
 }
 
 pub(crate) struct Turn<'a> {
-    ticket: &'a Ticket,
+    ticket: &'a Ticket<'a>,
 }
 
 impl Future for Turn<'_> {

@@ -1,9 +1,11 @@
 //! A caller over time: who it is, what it has at hand, what it may see.
 
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use arc_swap::ArcSwapOption;
+use foldhash::fast::FixedState;
 use haft_core::{Caller, CancelToken, EventSink, Person, ToolContext};
 use haft_policy::Who;
 use tokio::sync::Mutex;
@@ -14,6 +16,8 @@ use crate::{Definitions, Entry, Runtime, Shape};
 
 pub struct Session {
     caller: Arc<Caller>,
+    /// Made from the session's name: equal names, equal keys
+    key: u64,
     standing: Arc<Standing>,
 }
 
@@ -34,6 +38,7 @@ struct Standing {
 impl Session {
     pub(crate) fn new(caller: Caller, who: Who, filters: Filters, budget: usize) -> Self {
         Session {
+            key: FixedState::default().hash_one(&*caller.session),
             caller: Arc::new(caller),
             standing: Arc::new(Standing {
                 who,
@@ -68,6 +73,7 @@ impl Session {
         let standing = &self.standing;
         Session {
             caller: self.caller.clone(),
+            key: self.key,
             standing: Arc::new(Standing {
                 who: standing.who.clone(),
                 scopes,
@@ -99,12 +105,17 @@ impl Session {
         }
         Session {
             caller: Arc::new(caller),
+            key: self.key,
             standing: self.standing.clone(),
         }
     }
 
     pub fn caller(&self) -> &Arc<Caller> {
         &self.caller
+    }
+
+    pub(crate) fn key(&self) -> u64 {
+        self.key
     }
 
     pub(crate) fn who(&self) -> &Who {

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use haft_core::{DynTool, Source, ToolContext};
-use jsonschema::Validator;
-use serde_json::value::RawValue;
+
+use super::schema::Schema;
 
 pub struct Entry {
     tool: Arc<dyn DynTool>,
     api_name: Arc<str>,
-    validator: Validator,
-    /// The input schema as JSON: definitions are made more often than schemas change
-    schema: Box<RawValue>,
+    schema: Schema,
     source: Source,
 }
 
@@ -19,8 +17,7 @@ impl Entry {
     pub(super) fn new(
         tool: Arc<dyn DynTool>,
         api_name: Arc<str>,
-        validator: Validator,
-        schema: Box<RawValue>,
+        schema: Schema,
         plugin: Option<&str>,
     ) -> Self {
         let source = match plugin {
@@ -30,7 +27,6 @@ impl Entry {
         Entry {
             tool,
             api_name,
-            validator,
             schema,
             source,
         }
@@ -49,11 +45,7 @@ impl Entry {
         &self.source
     }
 
-    pub(crate) fn validator(&self) -> &Validator {
-        &self.validator
-    }
-
-    pub(crate) fn schema(&self) -> &RawValue {
+    pub(crate) fn schema(&self) -> &Schema {
         &self.schema
     }
 

@@ -3,7 +3,8 @@
 
 mod entry;
 mod names;
-mod schema_check;
+mod plain;
+mod schema;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +17,7 @@ use tokio::sync::watch;
 
 pub use self::entry::Entry;
 use self::names::Names;
+use self::schema::Schema;
 use crate::ReducerTaken;
 
 /// The live registry.
@@ -232,8 +234,8 @@ impl Snapshot {
         if !names::acceptable(&spec.name) {
             return Err(RegisterError::BadName(spec.name.to_string()));
         }
-        let (validator, schema) = match schema_check::compile(&spec.input_schema) {
-            Ok(compiled) => compiled,
+        let schema = match Schema::new(&spec.input_schema) {
+            Ok(schema) => schema,
             Err(reason) => {
                 self.quarantined.push(Quarantined {
                     name: spec.name.to_string(),
@@ -248,13 +250,8 @@ impl Snapshot {
             .claim(&spec.name, &aliases, self.entries.len(), |index| {
                 self.entries[index].spec().name.to_string()
             })?;
-        self.entries.push(Arc::new(Entry::new(
-            tool,
-            api_name.into(),
-            validator,
-            schema,
-            plugin,
-        )));
+        self.entries
+            .push(Arc::new(Entry::new(tool, api_name.into(), schema, plugin)));
         Ok(())
     }
 

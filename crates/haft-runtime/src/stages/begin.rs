@@ -12,7 +12,7 @@ pub(crate) fn call<'a>(
     runtime: &'a Runtime,
     session: &'a Session,
     call: Call,
-    ticket: Ticket,
+    ticket: Ticket<'a>,
     budget: usize,
 ) -> Flight<'a> {
     let dry_run = call.dry_run;
@@ -26,7 +26,7 @@ pub(crate) fn quietly<'a>(
     runtime: &'a Runtime,
     session: &'a Session,
     call: Call,
-    ticket: Ticket,
+    ticket: Ticket<'a>,
     budget: usize,
 ) -> Flight<'a> {
     let started = Instant::now();

@@ -17,7 +17,7 @@ pub(crate) fn name(flight: &mut Flight<'_>) -> Result<usize, ToolError> {
         .resolve(asked)
         .ok_or_else(|| unknown(&flight.view, asked))?;
     let spec = flight.view.entry(index).spec();
-    flight.cx.tool = spec.name.clone();
+    flight.cx.resolved(&spec.name);
     if let Some(most) = spec.max_result_chars {
         flight.cx.result_budget = flight.cx.result_budget.min(most);
     }

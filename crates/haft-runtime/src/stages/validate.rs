@@ -26,9 +26,9 @@ pub(crate) fn arguments(
     if args.is_null() {
         *args = Arc::new(Value::Object(Map::new()));
     }
-    if !entry.validator().is_valid(args) {
+    if !entry.schema().accepts(args) {
         repair(Arc::make_mut(args), entry.spec())?;
-        if !entry.validator().is_valid(args) {
+        if !entry.schema().accepts(args) {
             let error = misfit(args, entry);
             return Err(match session.hides_schemas(view, cx) {
                 true => hints::with_schema(error, entry.spec()),
@@ -86,8 +86,8 @@ fn rename(given: &mut Map<String, Value>, alias: &str, name: &str) -> Result<(),
 fn misfit(args: &Value, entry: &Entry) -> ToolError {
     let spec = entry.spec();
     let problems: Vec<hints::Problem> = entry
-        .validator()
-        .iter_errors(args)
+        .schema()
+        .errors(args)
         .take(hints::MOST)
         .map(|e| hints::problem(&e, spec))
         .collect();

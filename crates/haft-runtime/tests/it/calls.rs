@@ -217,8 +217,8 @@ async fn listeners_hear_the_beginning_and_the_end() {
     let mut heard = Vec::new();
     while let Ok(event) = listener.try_recv() {
         heard.push(match event.kind {
-            EventKind::Begin { .. } => format!("begin {}", event.tool),
-            EventKind::End { ok, .. } => format!("end {} {ok}", event.tool),
+            EventKind::Begin { .. } => format!("begin {}", event.call.tool),
+            EventKind::End { ok, .. } => format!("end {} {ok}", event.call.tool),
             other => format!("{other:?}"),
         });
     }

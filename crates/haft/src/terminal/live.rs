@@ -47,16 +47,13 @@ pub(crate) async fn show(
         };
         match event {
             Ok(Event {
-                call_id,
-                tool,
+                call,
                 kind: EventKind::Progress { text },
-                ..
-            }) => screen.show((call_id, tool), &text),
+            }) => screen.show((call.call_id.clone(), call.tool.clone()), &text),
             Ok(Event {
-                tool,
+                call,
                 kind: EventKind::Noted { reason },
-                ..
-            }) => fail::notice(&format!("`{tool}` is called: {reason}")),
+            }) => fail::notice(&format!("`{}` is called: {reason}", call.tool)),
             Ok(_) => {}
             Err(RecvError::Lagged(_)) => screen.lost = true,
             Err(RecvError::Closed) => break,
