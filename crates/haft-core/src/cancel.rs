@@ -15,6 +15,8 @@ pub struct CancelToken {
 #[derive(Default)]
 struct Inner {
     cancelled: AtomicBool,
+    /// It was a deadline, not the caller
+    timed_out: AtomicBool,
     waiting: Mutex<Waiting>,
     parent: Option<CancelToken>,
 }
@@ -53,6 +55,17 @@ impl CancelToken {
         for (_, waker) in wakers {
             waker.wake();
         }
+    }
+
+    /// Cancel because a deadline has passed.
+    pub fn time_is_up(&self) {
+        self.inner.timed_out.store(true, Ordering::SeqCst);
+        self.cancel();
+    }
+
+    /// Whether it was a deadline that cancelled this token, not the caller.
+    pub fn timed_out(&self) -> bool {
+        self.inner.timed_out.load(Ordering::SeqCst)
     }
 
     pub fn is_cancelled(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
@@ -57,8 +57,6 @@ pub struct ToolContext {
     pub cancel: CancelToken,
     /// Counts signs of life; the idle deadline watches it
     activity: AtomicU64,
-    /// The token was cancelled because a deadline passed
-    timed_out: AtomicBool,
 }
 
 impl ToolContext {
@@ -82,7 +80,6 @@ impl ToolContext {
             dry_run,
             cancel,
             activity: AtomicU64::new(0),
-            timed_out: AtomicBool::new(false),
         }
     }
 
@@ -112,15 +109,9 @@ impl ToolContext {
         self.activity.load(Ordering::Relaxed)
     }
 
-    /// Tell the tool to stop because its time is up.
-    pub fn time_is_up(&self) {
-        self.timed_out.store(true, Ordering::Relaxed);
-        self.cancel.cancel();
-    }
-
     /// Whether it was a deadline that cancelled the call, not the caller.
     pub fn timed_out(&self) -> bool {
-        self.timed_out.load(Ordering::Relaxed)
+        self.cancel.timed_out()
     }
 
     pub fn emit(&self, kind: EventKind) {

@@ -62,6 +62,9 @@ pub struct ToolSpec {
     pub has_preview: bool,
     /// It can tell whether an interrupted call happened
     pub has_verify: bool,
+    /// Finding out what a call touches takes its time: folders are walked
+    #[serde(skip)]
+    pub surveys: bool,
     pub source: Source,
 }
 
@@ -100,6 +103,7 @@ impl ToolSpec {
             requires_approval: false,
             has_preview: false,
             has_verify: false,
+            surveys: false,
             source: Source::Builtin,
         }
     }

@@ -28,6 +28,10 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// It implements `verify`.
     const HAS_VERIFY: bool = false;
 
+    /// Finding out what a call touches takes its time, because folders are walked. It is then
+    /// done under the call's deadline, and has to heed the cancel token.
+    const SURVEYS: bool = false;
+
     /// The only handle it may touch; `()` for none.
     type Power: Power;
 
@@ -111,6 +115,7 @@ pub fn typed<T: Tool>() -> Arc<dyn DynTool> {
     spec.repeat = T::REPEAT;
     spec.has_preview = T::HAS_PREVIEW;
     spec.has_verify = T::HAS_VERIFY;
+    spec.surveys = T::SURVEYS;
     Arc::new(Typed::<T> {
         spec: T::describe(spec),
         tool: PhantomData,

@@ -83,7 +83,7 @@ pub(crate) fn explain(
     let bound = flight.view.bound(tool).clone();
     let judgement = if with_arguments && bound.visible() {
         let prepared = validate::arguments(&mut flight, tool)?;
-        judge::judgement(&flight, &bound, &prepared.effects(&flight.cx)?).into_owned()
+        judge::explained(&flight, &bound, &*prepared)?
     } else {
         bound.tool_verdict().clone()
     };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::{
-    Capability, Effects, Module, Output, Pack, Power, Repeat, Resource, Tool, ToolContext,
-    ToolError, ToolResult, ToolSpec, typed,
+    Capability, Effects, ErrorCode, Module, Output, Pack, Power, Repeat, Resource, Tool,
+    ToolContext, ToolError, ToolResult, ToolSpec, typed,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -23,6 +23,7 @@ pub fn pack() -> Pack {
             typed::<Break>(),
             typed::<Never>(),
             typed::<Chatter>(),
+            typed::<Survey>(),
             typed::<Big>(),
             typed::<Stranger>(),
             typed::<Mix>(),
@@ -100,6 +101,43 @@ impl Tool for Never {
 
     async fn run(self, _power: &(), _cx: &ToolContext) -> ToolResult {
         std::future::pending().await
+    }
+}
+
+/// Look around without end, until told to stop
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Survey {
+    /// Only when it runs, not when it says what it touches
+    #[serde(default)]
+    late: bool,
+}
+
+impl Survey {
+    /// Busy, as a walk over a huge tree is: the thread is not given back.
+    fn look(cx: &ToolContext) -> ToolError {
+        while !cx.cancel.is_cancelled() {
+            std::thread::yield_now();
+        }
+        ToolError::new(ErrorCode::Cancelled, "stopped looking")
+    }
+}
+
+impl Tool for Survey {
+    const NAME: &'static str = "test.survey";
+    const REPEAT: Repeat = Repeat::Read;
+    const SURVEYS: bool = true;
+    type Power = ();
+
+    fn effects(&self, _power: &(), cx: &ToolContext) -> Result<Effects, ToolError> {
+        match self.late {
+            true => Ok(Effects::none()),
+            false => Err(Survey::look(cx)),
+        }
+    }
+
+    async fn run(self, _power: &(), cx: &ToolContext) -> ToolResult {
+        Err(Survey::look(cx))
     }
 }
 

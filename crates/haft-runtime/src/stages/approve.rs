@@ -10,6 +10,7 @@ use haft_policy::{Judgement, Verdict};
 use serde_json::Value;
 
 use super::judge::{self, Judged};
+use super::limits::{Limits, within};
 use crate::approvals::{Approval, digest};
 use crate::flight::Flight;
 use crate::secrets;
@@ -179,7 +180,8 @@ async fn preview(flight: &Flight<'_>, effects: &Effects) -> Option<String> {
         return None;
     }
     let prepared = entry.tool().prepare(&flight.args).ok()?;
-    let output = prepared.preview(&flight.cx).await.ok()?;
+    let shown = within(Limits::of(flight), &flight.cx, prepared.preview(&flight.cx));
+    let output = shown.await.ok()?;
     let texts: Vec<String> = output
         .content
         .into_iter()

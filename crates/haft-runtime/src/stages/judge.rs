@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 use haft_core::{Effects, EventKind, Prepared, ToolContext, ToolError};
 use haft_policy::{Bound, HookAction, Judgement, Policy, Verdict};
 
+use super::limits;
 use crate::flight::Flight;
 
 /// A call that policy does not refuse.
@@ -21,7 +22,7 @@ pub(crate) fn effects(
     tool: usize,
     prepared: &dyn Prepared,
 ) -> Result<Judged, ToolError> {
-    let effects = shared(prepared.effects(&flight.cx)?);
+    let effects = shared(limits::effects(flight, prepared)?);
     let judgement = judgement(flight, flight.view.bound(tool), &effects);
     if judgement.decision.action == HookAction::Log {
         let reason = judgement.decision.reason.clone();
@@ -50,13 +51,19 @@ fn shared(effects: Effects) -> Arc<Effects> {
     }
 }
 
-pub(crate) fn judgement<'b>(
-    flight: &Flight<'_>,
-    bound: &'b Bound,
-    effects: &Effects,
-) -> Cow<'b, Judgement> {
+fn judgement<'b>(flight: &Flight<'_>, bound: &'b Bound, effects: &Effects) -> Cow<'b, Judgement> {
     let paths = &flight.cx.caller.paths;
     bound.judge(effects, &|cwd, path| paths.resolve(cwd, path))
+}
+
+/// What policy says of the call, and nothing more.
+pub(crate) fn explained(
+    flight: &Flight<'_>,
+    bound: &Bound,
+    prepared: &dyn Prepared,
+) -> Result<Judgement, ToolError> {
+    let effects = limits::effects(flight, prepared)?;
+    Ok(judgement(flight, bound, &effects).into_owned())
 }
 
 /// The same call judged by another policy.

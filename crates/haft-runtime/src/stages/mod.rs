@@ -15,6 +15,7 @@ pub(crate) mod trim;
 pub(crate) mod validate;
 
 mod hints;
+mod limits;
 mod structured;
 mod untrusted;
 

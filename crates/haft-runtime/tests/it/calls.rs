@@ -140,6 +140,37 @@ async fn a_tool_that_talks_without_end_is_stopped_and_what_it_said_is_kept() {
     assert!(outcome.text().starts_with("said "));
 }
 
+#[tokio::test]
+async fn a_tool_that_looks_around_for_too_long_is_stopped() {
+    let house = House::builder()
+        .config(|config| config.max_timeout = Some(Duration::from_millis(30)))
+        .build();
+    let session = house.session("s");
+    for late in [false, true] {
+        let call = Call::new("test.survey", json!({"late": late}));
+        let outcome = house.runtime.call(&session, call).await;
+        assert_eq!(outcome.code(), Some(ErrorCode::TimedOut), "{outcome:?}");
+    }
+    let explained = house
+        .runtime
+        .explain(&session, "test.survey", Some(&json!({})));
+    assert_eq!(explained.unwrap_err().code, ErrorCode::TimedOut);
+}
+
+#[tokio::test]
+async fn a_caller_can_stop_a_tool_that_looks_around() {
+    let house = House::builder().build();
+    let session = house.session("s");
+    let cancel = session.caller().cancel.clone();
+    let waker = std::thread::spawn(move || cancel.cancel());
+    let outcome = house
+        .runtime
+        .call(&session, Call::new("test.survey", json!({})))
+        .await;
+    assert_eq!(outcome.code(), Some(ErrorCode::Cancelled), "{outcome:?}");
+    waker.join().unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_usual_deadline_is_thirty_seconds() {
     let started = tokio::time::Instant::now();

@@ -43,6 +43,7 @@ struct Plan {
 impl Tool for Delete {
     const NAME: &'static str = "file.delete";
     const HAS_PREVIEW: bool = true;
+    const SURVEYS: bool = true;
     const HAS_VERIFY: bool = true;
     const REPEAT: Repeat = Repeat::Unsafe;
     type Power = ChangeFiles;

@@ -42,6 +42,7 @@ struct Plan {
 impl Tool for Move {
     const NAME: &'static str = "file.move";
     const HAS_PREVIEW: bool = true;
+    const SURVEYS: bool = true;
     const HAS_VERIFY: bool = true;
     const REPEAT: Repeat = Repeat::Unsafe;
     type Power = ChangeFiles;

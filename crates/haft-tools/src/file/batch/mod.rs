@@ -80,6 +80,7 @@ enum Operation {
 impl Tool for Batch {
     const NAME: &'static str = "file.batch";
     const HAS_PREVIEW: bool = true;
+    const SURVEYS: bool = true;
     const REPEAT: Repeat = Repeat::Unsafe;
     type Power = ChangeFiles;
 
