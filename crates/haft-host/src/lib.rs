@@ -21,9 +21,9 @@ pub use files::{
 };
 pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
 pub use process::{
-    Finished, LONGEST_TIMEOUT, Log, OUTPUT_CHARS, ProcessConfig, Program, RunProcesses, Session,
-    SessionEnd, SessionRequest, ShellRequest, TAIL_CHARS, Wanted, Watch, guardian_main,
-    session_main, settle, signal_name,
+    Finished, LONGEST_TIMEOUT, Log, LoginConfig, OUTPUT_CHARS, ProcessConfig, Program,
+    RunProcesses, Session, SessionEnd, SessionRequest, ShellRequest, TAIL_CHARS, Wanted, Watch,
+    guardian_main, session_main, settle, signal_name,
 };
 pub use results::{Attachments, FileResults, KeptResults, ResultWriter};
 pub use sandbox::{

@@ -103,7 +103,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-fn session(power: &RunProcesses, id: &str, line: &str) -> Session {
+async fn session(power: &RunProcesses, id: &str, line: &str) -> Session {
     let request = SessionRequest {
         id: id.to_owned(),
         program: Program::Line(line.to_owned()),
@@ -113,7 +113,7 @@ fn session(power: &RunProcesses, id: &str, line: &str) -> Session {
         owner: "s".to_owned(),
         call: id.to_owned(),
     };
-    let session = power.begin(request).unwrap();
+    let session = power.begin(request).await.unwrap();
     session.to_background();
     session
 }
@@ -122,10 +122,11 @@ fn session(power: &RunProcesses, id: &str, line: &str) -> Session {
 fn keep(dir: &Path, lines: &[OsString]) {
     let power = power(dir);
     runtime().block_on(async {
-        let sessions = lines
-            .iter()
-            .map(|line| session(&power, "line", line.to_str().unwrap()));
-        for session in sessions.collect::<Vec<_>>() {
+        let mut sessions = Vec::new();
+        for line in lines {
+            sessions.push(session(&power, "line", line.to_str().unwrap()).await);
+        }
+        for session in sessions {
             session.ended(None).await;
         }
     });
@@ -256,9 +257,10 @@ fn many_floods_are_held_in_little_memory() {
     let line = "read go; head -c 300000 /dev/zero; read go; head -c 3000000 /dev/zero";
     runtime().block_on(async {
         let before = peak();
-        let sessions: Vec<Session> = (0..64)
-            .map(|number| session(&power, &number.to_string(), line))
-            .collect();
+        let mut sessions = Vec::new();
+        for number in 0..64 {
+            sessions.push(session(&power, &number.to_string(), line).await);
+        }
         let round = async |chars: u64| {
             for session in &sessions {
                 session.write(b"go\n", &CancelToken::new()).await.unwrap();

@@ -13,8 +13,8 @@ use haft_core::{
 };
 use haft_host::{
     Attachments, ChangeFiles, EditFiles, EnvPolicy, FileResults, FilesConfig, FindFiles,
-    KeptResults, Limits, ListFiles, Outlet, ProcessConfig, ReadFiles, ReadGit, ReadSystem,
-    RealPaths, RunProcesses, Sandbox, SearchText, Workspace, WriteFiles,
+    KeptResults, Limits, ListFiles, LoginConfig, Outlet, ProcessConfig, ReadFiles, ReadGit,
+    ReadSystem, RealPaths, RunProcesses, Sandbox, SearchText, Workspace, WriteFiles,
 };
 use haft_policy::{Layer, Places, Policy, PolicyError, Who};
 use haft_runtime::{
@@ -32,6 +32,9 @@ use crate::terminal::fail::{Failed, Hinted, Usage};
 pub(crate) const GUARDIAN: &str = "__guardian";
 /// First argument of a command on its way out of our session.
 pub(crate) const SESSION: &str = "__session";
+
+/// Where the environment of a login shell is kept between runs.
+const LOGIN: &str = "login";
 
 /// First argument of the process that shuts a command into its sandbox.
 pub(crate) const LAUNCHER: &str = "__launch";
@@ -295,6 +298,10 @@ fn empowered(
             env: EnvPolicy {
                 extra: config.isolation.env_vars.clone(),
             },
+            login: config.shell.login().then(|| LoginConfig {
+                folder: Some(home.path().join(LOGIN)),
+                deadline: Duration::from_millis(config.shell.login_timeout_ms()),
+            }),
             guardian: ourselves(GUARDIAN),
             sandbox: Some(sandbox(home, config)),
             session: ourselves(SESSION),

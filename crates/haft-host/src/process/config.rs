@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::fs::{Access, access};
 
+use super::login::LoginConfig;
 use crate::{EnvPolicy, Sandbox};
 
 /// No configuration lets a command run longer.
@@ -20,6 +21,8 @@ pub struct ProcessConfig {
     /// The longest a command may ask to run; what asks for no limit gets this one
     pub max_timeout: Duration,
     pub env: EnvPolicy,
+    /// Give commands the environment that a login shell sets up; none for that of this process
+    pub login: Option<LoginConfig>,
     /// Instead of the user's own shell
     pub shell: Option<PathBuf>,
     /// Program and arguments that end in [`super::guardian_main`]; none for no guardian
@@ -41,6 +44,7 @@ impl Default for ProcessConfig {
             max_output: 10_000_000,
             max_timeout: Duration::from_secs(30 * 60),
             env: EnvPolicy::default(),
+            login: None,
             shell: None,
             guardian: None,
             sandbox: None,

@@ -8,6 +8,7 @@ mod config;
 mod descriptors;
 mod family;
 mod guardian;
+mod login;
 mod prepare;
 mod procfs;
 mod record;
@@ -28,10 +29,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
-use haft_core::{Capability, Power, ToolError};
+use haft_core::{CancelToken, Capability, Power, ToolError};
 
 pub use config::{LONGEST_TIMEOUT, ProcessConfig};
 pub use guardian::guardian_main;
+pub use login::LoginConfig;
 pub use prepare::session_main;
 pub use record::{OUTPUT_CHARS, TAIL_CHARS};
 pub use run::{Finished, ShellRequest, Watch};
@@ -41,6 +43,7 @@ pub use started::settle;
 
 use crate::{FileResults, Workspace, filter_env};
 use guardian::Guardian;
+use login::{Login, Variables};
 use record::Keep;
 use sessions::Sessions;
 
@@ -61,6 +64,7 @@ struct Inner {
     results: Option<Arc<FileResults>>,
     guardian: Option<Arc<Guardian>>,
     sessions: Arc<Sessions>,
+    login: Login,
 }
 
 impl Power for RunProcesses {
@@ -86,6 +90,7 @@ impl RunProcesses {
             inner: Arc::new(Inner {
                 shell: config.shell(),
                 sessions: Arc::new(Sessions::default()),
+                login: Login::default(),
                 config,
                 workspace,
                 results,
@@ -142,9 +147,14 @@ impl RunProcesses {
         }
         let mut environment = filter_env(std::env::vars_os(), &self.inner.config.env);
         environment.sort();
-        for (name, value) in environment {
+        for (name, value) in &environment {
             add(name.as_bytes());
             add(value.as_bytes());
+        }
+        if self.inner.config.login.is_some() {
+            // Not what the start-up files come to, which takes time, but which files they are.
+            let policy = &self.inner.config.env;
+            add(login::stamp(&self.inner.shell, &environment, policy).as_bytes());
         }
         hasher.finalize().to_hex().to_string()
     }
@@ -163,7 +173,9 @@ impl RunProcesses {
             "-c".as_ref(),
             request.line.as_ref(),
         ];
-        let prepared = prepare::prepare(config, self.inner.workspace.path(), &request.cwd, &argv)?;
+        let environment = self.environment_unless(watch.cancel).await;
+        let workspace = self.inner.workspace.path();
+        let prepared = prepare::prepare(config, workspace, &request.cwd, &argv, environment)?;
         let (command, entered, group) = (prepared.command, prepared.entered, prepared.group);
         let guardian = self.inner.guardian.clone();
         let beginning = started::start(command, &request.cwd, group, Stdio::null(), guardian)
@@ -172,6 +184,29 @@ impl RunProcesses {
         let keep = self.keep(watch.session);
         let finished = run::follow(beginning, timeout, watch, keep, None).await?;
         entered.confirm(finished)
+    }
+
+    /// What a command starts with: the login environment, or this process's own.
+    async fn environment(&self) -> Variables {
+        match &self.inner.config.login {
+            Some(login) => self.inner.login.environment(&self.inner, login).await,
+            None => filter_env(std::env::vars_os(), &self.inner.config.env),
+        }
+    }
+
+    /// The same, but a call that is being cancelled does not wait for start-up files.
+    async fn environment_unless(&self, cancel: &CancelToken) -> Variables {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => filter_env(std::env::vars_os(), &self.inner.config.env),
+            environment = self.environment() => environment,
+        }
+    }
+
+    /// Why commands do without the environment of a login shell, if they should have it.
+    pub async fn login_trouble(&self) -> Option<String> {
+        self.environment().await;
+        self.inner.login.trouble().await
     }
 
     fn keep<'a>(&'a self, session: &'a str) -> Keep<'a> {

@@ -7,9 +7,10 @@ use std::process::Command;
 
 use haft_core::ToolError;
 
+use super::login::Variables;
 use super::{Finished, ProcessConfig};
+use crate::Level;
 use crate::sandbox::{Input, Report};
-use crate::{Level, filter_env};
 
 /// A command ready to start.
 pub(super) struct Ready {
@@ -30,23 +31,13 @@ pub(super) fn prepare(
     workspace: &Path,
     cwd: &Path,
     argv: &[&OsStr],
+    environment: Variables,
 ) -> Result<Ready, ToolError> {
-    let environment = filter_env(std::env::vars_os(), &config.env);
     let sandbox = config.sandbox.as_ref();
     let level = sandbox.map_or(Level::Shared, |sandbox| sandbox.level());
     let Some(sandbox) = sandbox.filter(|_| level.is_enforced()) else {
-        let [program, arguments @ ..] = argv else {
-            return Err(ToolError::input_invalid("no program to run"));
-        };
-        let (mut command, group) = match &config.session {
-            Some(session) if has_terminal() => {
-                let mut command = Command::new(&session[0]);
-                command.args(&session[1..]).arg(program);
-                (command, Group::Own)
-            }
-            _ => (Command::new(program), Group::Given),
-        };
-        command.args(arguments).env_clear().envs(environment);
+        let (mut command, group) = plain(config, argv)?;
+        command.env_clear().envs(environment);
         let entered = Entered::new(level, None);
         return Ok(Ready {
             command,
@@ -65,6 +56,26 @@ pub(super) fn prepare(
         entered,
         group: Group::Given,
     })
+}
+
+/// A program with the rights of this process, away from its terminal.
+pub(super) fn plain(
+    config: &ProcessConfig,
+    argv: &[&OsStr],
+) -> Result<(Command, Group), ToolError> {
+    let [program, arguments @ ..] = argv else {
+        return Err(ToolError::input_invalid("no program to run"));
+    };
+    let (mut command, group) = match &config.session {
+        Some(session) if has_terminal() => {
+            let mut command = Command::new(&session[0]);
+            command.args(&session[1..]).arg(program);
+            (command, Group::Own)
+        }
+        _ => (Command::new(program), Group::Given),
+    };
+    command.args(arguments);
+    Ok((command, group))
 }
 
 /// Who makes the command a group of its own.

@@ -9,9 +9,9 @@ use haft_core::ToolError;
 use super::prepare::{Entered, Group};
 use super::{Finished, RunProcesses, ShellRequest, Watch, run, start_error, started};
 use crate::blocking::blocking;
+use crate::sandbox;
 use crate::sandbox::{Input, Isolation, Level, Sandbox};
 use crate::trial::{Trial, Trials};
-use crate::{filter_env, sandbox};
 
 impl RunProcesses {
     /// Run a line without letting it change anything, and keep what it would have changed.
@@ -35,7 +35,7 @@ impl RunProcesses {
             mut command,
             report,
         } = enclosed;
-        let environment = filter_env(std::env::vars_os(), &config.env);
+        let environment = self.environment_unless(watch.cancel).await;
         command
             .env_clear()
             .envs(sandbox.environment(environment, &config.env));

@@ -73,15 +73,17 @@ impl Tool for Start {
     }
 
     async fn run(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
-        let session = power.begin(SessionRequest {
-            id: Uuid::now_v7().to_string(),
-            program: self.program(),
-            cwd: self.directory(power)?,
-            timeout: Duration::from_millis(self.timeout.unwrap_or(0)),
-            input: self.stdin.unwrap_or(true),
-            owner: cx.caller.session.to_string(),
-            call: cx.call_id.to_string(),
-        })?;
+        let session = power
+            .begin(SessionRequest {
+                id: Uuid::now_v7().to_string(),
+                program: self.program(),
+                cwd: self.directory(power)?,
+                timeout: Duration::from_millis(self.timeout.unwrap_or(0)),
+                input: self.stdin.unwrap_or(true),
+                owner: cx.caller.session.to_string(),
+                call: cx.call_id.to_string(),
+            })
+            .await?;
         session.to_background();
         Ok(told::running(&session))
     }

@@ -182,15 +182,17 @@ impl Exec {
             (true, _) => None,
             (false, asked) => asked.map(clamp_yield),
         };
-        let session = power.begin(SessionRequest {
-            id: Uuid::now_v7().to_string(),
-            program: Program::Line(self.command),
-            cwd,
-            timeout: Duration::from_millis(self.timeout.unwrap_or(0)),
-            input: self.stdin.unwrap_or(self.background),
-            owner: cx.caller.session.to_string(),
-            call: cx.call_id.to_string(),
-        })?;
+        let session = power
+            .begin(SessionRequest {
+                id: Uuid::now_v7().to_string(),
+                program: Program::Line(self.command),
+                cwd,
+                timeout: Duration::from_millis(self.timeout.unwrap_or(0)),
+                input: self.stdin.unwrap_or(self.background),
+                owner: cx.caller.session.to_string(),
+                call: cx.call_id.to_string(),
+            })
+            .await?;
         if let Some(time) = wait {
             let live: &mut (dyn FnMut(&str) + Send) = &mut |text| cx.progress(text);
             if let Some(mut finished) = session.within(time, live, &cx.cancel).await? {

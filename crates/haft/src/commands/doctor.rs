@@ -19,6 +19,7 @@ struct Report {
     config: Vec<File>,
     backends: Vec<Found>,
     isolation: Confined,
+    login: String,
     tools: usize,
     quarantined: Vec<haft_runtime::Quarantined>,
     /// Someone can be asked
@@ -62,7 +63,7 @@ struct Offered {
 
 pub(crate) fn run(command: cli::Doctor) -> Result<u8> {
     let house = House::open(&command.seat, Wants::default())?;
-    let report = report(&house);
+    let report = report(&house, login(&house)?);
     if command.json {
         show::json(&report)?;
     } else {
@@ -71,7 +72,7 @@ pub(crate) fn run(command: cli::Doctor) -> Result<u8> {
     Ok(0)
 }
 
-fn report(house: &House) -> Report {
+fn report(house: &House, login: String) -> Report {
     let caller = house.session.caller();
     let snapshot = house.runtime.registry().snapshot();
     let loaded = &house.loaded;
@@ -95,6 +96,7 @@ fn report(house: &House) -> Report {
                 there: caller.powers.has(backend),
             })
             .collect(),
+        login,
         isolation: confined(&loaded.effective.isolation.holds()),
         tools: snapshot.entries().len(),
         quarantined: snapshot.quarantined().to_vec(),
@@ -103,6 +105,22 @@ fn report(house: &House) -> Report {
         remembered: Rules::read(&house.home).of(&loaded.workspace).len(),
         notices: loaded.notices.clone(),
     }
+}
+
+/// Where the environment of commands comes from.
+fn login(house: &House) -> Result<String> {
+    if house.processes.config().login.is_none() {
+        return Ok("no: commands have the environment of haft (shell.login)".to_owned());
+    }
+    let engine = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let trouble = engine.block_on(house.processes.login_trouble());
+    let shell = house.processes.shell().display();
+    Ok(match trouble {
+        None => format!("commands have the environment of `{shell} -l`"),
+        Some(trouble) => format!("the environment of `{shell} -l` cannot be read: {trouble}"),
+    })
 }
 
 fn confined(isolation: &Isolation) -> Confined {
@@ -201,6 +219,7 @@ fn print(report: &Report) {
         "nobody: what asks is refused"
     };
     facts.push(("questions", person.to_owned()));
+    facts.push(("login", report.login.clone()));
     facts.extend(confinement(&report.isolation));
     facts.push((
         "remembered",

@@ -61,6 +61,14 @@ pub(super) fn narrowed(
             "it is the owner's to choose".to_owned(),
         );
     }
+    let (ours, theirs) = (&owner.shell, &project.shell);
+    if theirs.login.is_some_and(|login| login != ours.login())
+        || theirs
+            .login_timeout_ms
+            .is_some_and(|time| time != ours.login_timeout_ms())
+    {
+        ignored("shell.login", "it is the owner's to choose".to_owned());
+    }
     config.isolation.level = isolated(&owner.isolation, &project.isolation, &mut ignored);
     config
 }

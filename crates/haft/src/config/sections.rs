@@ -13,6 +13,7 @@ const RESULT_BUDGET: u64 = 80_000;
 const TIMEOUT_MS: u64 = 30_000;
 const MAX_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 const MAX_OUTPUT: u64 = 10 << 20;
+const LOGIN_TIMEOUT_MS: u64 = 5000;
 
 /// Settings of haft: the owner's `config.yaml`, and `haft.yaml` in a workspace
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,6 +101,13 @@ pub(crate) struct ShellSection {
     #[schemars(range(min = 1000, max = 10_000_000_000u64))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_output: Option<u64>,
+    /// Give commands the environment that a login shell sets up, read once; `true` if not given
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) login: Option<bool>,
+    /// Milliseconds that the start-up files of a login shell may take; 5000 if not given
+    #[schemars(range(min = 1, max = 60_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) login_timeout_ms: Option<u64>,
 }
 
 /// What is kept from the programs that tools start
@@ -197,6 +205,14 @@ impl ShellSection {
     pub(crate) fn max_output(&self) -> u64 {
         self.max_output.unwrap_or(MAX_OUTPUT)
     }
+
+    pub(crate) fn login(&self) -> bool {
+        self.login.unwrap_or(true)
+    }
+
+    pub(crate) fn login_timeout_ms(&self) -> u64 {
+        self.login_timeout_ms.unwrap_or(LOGIN_TIMEOUT_MS)
+    }
 }
 
 impl Config {
@@ -217,6 +233,8 @@ impl Config {
         config.runtime.timeout_ms = Some(self.runtime.timeout_ms());
         config.runtime.max_timeout_ms = Some(self.runtime.max_timeout_ms());
         config.shell.max_output = Some(self.shell.max_output());
+        config.shell.login = Some(self.shell.login());
+        config.shell.login_timeout_ms = Some(self.shell.login_timeout_ms());
         config.isolation.level = Some(self.isolation.level());
         config.tools.policy.get_or_insert_with(|| "full".to_owned());
         config.tools.autonomy.get_or_insert_default();

@@ -11,6 +11,7 @@ mod flags;
 mod injection;
 mod isolation;
 mod listing;
+mod login;
 mod must_show;
 mod names;
 mod outcomes;

@@ -150,12 +150,12 @@ impl RunProcesses {
 
     /// Start a command that goes on after the call. Nobody finds it before
     /// [`Session::to_background`].
-    pub fn begin(&self, request: SessionRequest) -> Result<Session, ToolError> {
+    pub async fn begin(&self, request: SessionRequest) -> Result<Session, ToolError> {
         if let Some(error) = self.no_background() {
             return Err(error);
         }
         let command = request.program.shown();
-        let (beginning, entered, input) = self.start_session(&request)?;
+        let (beginning, entered, input) = self.start_session(&request).await?;
         let broken =
             |error: io::Error| ToolError::failed("the session cannot be kept").caused_by(error);
         let (wishes, wanted) = unbounded_channel();
@@ -256,7 +256,7 @@ impl RunProcesses {
         let _ = tokio::time::timeout(LONGEST_END, ended).await;
     }
 
-    fn start_session(
+    async fn start_session(
         &self,
         request: &SessionRequest,
     ) -> Result<(Beginning, Entered, Option<Sender>), ToolError> {
@@ -265,8 +265,10 @@ impl RunProcesses {
             Program::Line(line) => vec![inner.shell.as_os_str(), "-c".as_ref(), line.as_ref()],
             Program::Argv(argv) => argv.iter().map(AsRef::as_ref).collect(),
         };
+        let workspace = inner.workspace.path();
+        let environment = self.environment().await;
         let prepared =
-            prepare::prepare(&inner.config, inner.workspace.path(), &request.cwd, &argv)?;
+            prepare::prepare(&inner.config, workspace, &request.cwd, &argv, environment)?;
         let broken =
             |error: io::Error| ToolError::failed("the session has no input").caused_by(error);
         let (stdin, input) = if request.input {

@@ -54,8 +54,8 @@ impl Place {
         }
     }
 
-    fn start(&self, id: &str, line: &str) -> Session {
-        let session = self.power.begin(self.request(id, line)).unwrap();
+    async fn start(&self, id: &str, line: &str) -> Session {
+        let session = self.power.begin(self.request(id, line)).await.unwrap();
         session.to_background();
         session
     }
@@ -76,7 +76,9 @@ fn alive(pid: i32) -> bool {
 #[tokio::test]
 async fn a_line_goes_on_and_ends() {
     let place = place(background());
-    let session = place.start("a", "echo begun; read line; echo got $line; exit 3");
+    let session = place
+        .start("a", "echo begun; read line; echo got $line; exit 3")
+        .await;
     until("begun", || session.tail() == "begun\n").await;
     assert!(session.end().is_none());
     let cancel = CancelToken::new();
@@ -96,7 +98,7 @@ async fn a_line_goes_on_and_ends() {
 async fn signals_reach_everything_it_started() {
     let place = place(background());
     let check = async |id: &str, line: &str, hard: bool, expected: (Option<i32>, Option<&str>)| {
-        let session = place.start(id, line);
+        let session = place.start(id, line).await;
         until("no children", || session.tail().lines().count() == 2).await;
         let pids: Vec<i32> = session
             .tail()
@@ -126,7 +128,7 @@ async fn signals_reach_everything_it_started() {
 #[tokio::test]
 async fn only_the_owner_finds_a_session() {
     let place = place(background());
-    let session = place.start("mine", "sleep 1000");
+    let session = place.start("mine", "sleep 1000").await;
     let check = |owner, wanted, found: bool| {
         let result = place.power.session(owner, wanted);
         assert_eq!(result.is_ok(), found, "{owner} {wanted:?}");
@@ -144,6 +146,7 @@ async fn only_the_owner_finds_a_session() {
     let waiting = place
         .power
         .begin(place.request("early", "sleep 1000"))
+        .await
         .unwrap();
     check("s", Wanted::Id("early"), false);
     waiting.to_background();
@@ -160,12 +163,11 @@ async fn only_the_owner_finds_a_session() {
 #[tokio::test]
 async fn sixty_four_at_once() {
     let place = place(background());
-    let sessions: Vec<Session> = (0..64)
-        .map(|number| {
-            let line = format!("echo {number}; read line; seq 1 $line; echo end {number}");
-            place.start(&number.to_string(), &line)
-        })
-        .collect();
+    let mut sessions: Vec<Session> = Vec::new();
+    for number in 0..64 {
+        let line = format!("echo {number}; read line; seq 1 $line; echo end {number}");
+        sessions.push(place.start(&number.to_string(), &line).await);
+    }
     for (number, session) in sessions.iter().enumerate() {
         until("begun", || session.tail() == format!("{number}\n")).await;
     }
@@ -189,17 +191,15 @@ async fn sixty_four_at_once() {
 #[tokio::test]
 async fn they_end_with_their_owner() {
     let place = place(background());
-    let pids: Vec<i32> = (0..8)
-        .map(|number| {
-            place
-                .start(&number.to_string(), "trap '' TERM; sleep 1000 & wait")
-                .pid()
-        })
-        .collect();
+    let mut pids: Vec<i32> = Vec::new();
+    for number in 0..8 {
+        let line = "trap '' TERM; sleep 1000 & wait";
+        pids.push(place.start(&number.to_string(), line).await.pid());
+    }
     place.power.end_sessions().await;
     assert!(!pids.iter().any(|pid| alive(*pid)));
 
-    let pid = place.start("last", "sleep 1000").pid();
+    let pid = place.start("last", "sleep 1000").await.pid();
     assert!(alive(pid));
     drop(place);
     until("it lives on", || !alive(pid)).await;
@@ -212,8 +212,8 @@ async fn they_are_forgotten_some_time_after_their_end() {
         retention: Duration::from_millis(20),
         ..background()
     });
-    let lasting = place.start("lasting", "sleep 1000");
-    let session = place.start("short", "true");
+    let lasting = place.start("lasting", "sleep 1000").await;
+    let session = place.start("short", "true").await;
     session.ended(None).await;
     until("it is still known", || {
         place.power.session("s", Wanted::Id("short")).is_err()
@@ -228,19 +228,19 @@ async fn limits_of_time_and_input() {
     let place = place(background());
     let mut request = place.request("timed", "echo a; sleep 1000");
     request.timeout = Duration::from_millis(200);
-    let end = place.power.begin(request).unwrap().ended(None).await;
+    let end = place.power.begin(request).await.unwrap().ended(None).await;
     assert!(end.timed_out && !end.well());
 
     let mut request = place.request("closed", "cat; echo end");
     request.input = false;
-    let session = place.power.begin(request).unwrap();
+    let session = place.power.begin(request).await.unwrap();
     let closed = session.write(b"x", &CancelToken::new()).await.unwrap_err();
     assert_eq!(closed.code, ErrorCode::ExecutionFailed);
     session.ended(None).await;
     assert_eq!(session.tail(), "end\n");
 
     // A program that does not read makes the writer wait until it is cancelled.
-    let session = place.start("deaf", "sleep 1000");
+    let session = place.start("deaf", "sleep 1000").await;
     let cancel = CancelToken::new();
     let big = vec![b'x'; 1 << 20];
     let writing = session.write(&big, &cancel);
@@ -252,7 +252,7 @@ async fn limits_of_time_and_input() {
     let error = written.unwrap_err();
     assert!(error.message.contains("does not read its input"), "{error}");
 
-    let session = place.start("eof", "cat; echo end");
+    let session = place.start("eof", "cat; echo end").await;
     session.write(b"data\n", &CancelToken::new()).await.unwrap();
     session.close_input().await;
     session.ended(None).await;
@@ -266,7 +266,11 @@ async fn a_session_goes_with_the_call_that_waits_for_it() {
     let mut quiet = |_: &str| {};
     let long = Duration::from_secs(1000);
 
-    let session = place.power.begin(place.request("a", "sleep 1000")).unwrap();
+    let session = place
+        .power
+        .begin(place.request("a", "sleep 1000"))
+        .await
+        .unwrap();
     {
         let waiting = session.within(long, &mut quiet, &cancel);
         let given_up = tokio::time::timeout(Duration::from_millis(20), waiting).await;
@@ -275,14 +279,22 @@ async fn a_session_goes_with_the_call_that_waits_for_it() {
     assert!(session.ended(None).await.cancelled);
     assert!(!alive(session.pid()));
 
-    let session = place.power.begin(place.request("b", "echo b")).unwrap();
+    let session = place
+        .power
+        .begin(place.request("b", "echo b"))
+        .await
+        .unwrap();
     let mut heard = String::new();
     let mut live = |text: &str| heard.push_str(text);
     let finished = session.within(long, &mut live, &cancel).await.unwrap();
     assert_eq!(finished.unwrap().output, "b\n");
     assert_eq!(heard, "b\n");
 
-    let session = place.power.begin(place.request("c", "sleep 1000")).unwrap();
+    let session = place
+        .power
+        .begin(place.request("c", "sleep 1000"))
+        .await
+        .unwrap();
     cancel.cancel();
     let finished = session.within(long, &mut quiet, &cancel).await.unwrap();
     assert!(finished.unwrap().cancelled);
@@ -298,17 +310,26 @@ async fn programs_without_a_shell() {
     let session = place
         .power
         .begin(argv(&["printf", "%s\\n", "$HOME; ls", "*"]))
+        .await
         .unwrap();
     assert!(session.ended(None).await.well());
     assert_eq!(session.tail(), "$HOME; ls\n*\n");
-    let error = place.power.begin(argv(&["no-such-program"])).unwrap_err();
+    let error = place
+        .power
+        .begin(argv(&["no-such-program"]))
+        .await
+        .unwrap_err();
     assert_eq!(error.message, "no such program: `no-such-program`");
 }
 
 #[tokio::test]
 async fn a_process_that_ends_soon_has_no_sessions() {
     let place = place(ProcessConfig::default());
-    let error = place.power.begin(place.request("a", "true")).unwrap_err();
+    let error = place
+        .power
+        .begin(place.request("a", "true"))
+        .await
+        .unwrap_err();
     assert_eq!(error.code, ErrorCode::NotAvailable);
     assert!(error.hint.unwrap().contains("haft batch"));
 }
