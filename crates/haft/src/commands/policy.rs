@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use haft_runtime::visible;
 
@@ -49,13 +49,7 @@ fn explain(seat: &Seat, tool: &str, args: Option<&str>, as_json: bool) -> Result
     let house = House::open(seat, wants)?;
     fail::notices(&house.loaded.notices);
     let args = input::arguments(args)?;
-    let explanation = match house.runtime.explain(&house.session, tool, args.as_ref()) {
-        Ok(explanation) => explanation,
-        Err(error) => bail!(fail::Failed {
-            message: error.message,
-            hint: error.hint
-        }),
-    };
+    let explanation = house.runtime.explain(&house.session, tool, args.as_ref())?;
     if as_json {
         show::json(&explanation)?;
         return Ok(0);

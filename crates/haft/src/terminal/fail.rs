@@ -1,11 +1,14 @@
 //! Errors and notices on standard error, with the hint apart, and the exit code they mean.
 
+use std::ffi::OsString;
 use std::fmt;
+use std::io::Write;
 
-use haft_core::ToolError;
+use haft_core::{ErrorBody, ErrorCode, ToolError};
 use haft_policy::PolicyError;
 
 use haft_runtime::visible;
+use serde_json::json;
 
 use crate::exit;
 
@@ -40,7 +43,7 @@ impl fmt::Display for Hinted {
 
 impl std::error::Error for Hinted {}
 
-/// Say what went wrong and give the exit code.
+/// Say what went wrong and give the exit code. A program that reads JSON gets it as JSON.
 pub(crate) fn report(problem: &anyhow::Error) -> u8 {
     let hint = if let Some(failed) = problem.downcast_ref::<Failed>() {
         failed.hint.clone()
@@ -51,12 +54,34 @@ pub(crate) fn report(problem: &anyhow::Error) -> u8 {
     } else {
         None
     };
-    error(&format!("{problem:#}"), hint.as_deref());
-    if problem.downcast_ref::<Usage>().is_some() {
-        exit::USAGE
-    } else {
-        exit::FAILED
+    let message = format!("{problem:#}");
+    error(&message, hint.as_deref());
+    let usage = problem.downcast_ref::<Usage>().is_some();
+    if json_is_asked(std::env::args_os()) {
+        let code = match problem.downcast_ref::<ToolError>() {
+            Some(tool) => tool.code,
+            None if usage => ErrorCode::InputInvalid,
+            None => ErrorCode::ExecutionFailed,
+        };
+        let body = ErrorBody {
+            code,
+            message,
+            hint,
+        };
+        let _ = writeln!(std::io::stdout(), "{}", json!({"ok": false, "error": body}));
     }
+    match usage {
+        true => exit::USAGE,
+        false => exit::FAILED,
+    }
+}
+
+/// Whether the command line says `--json`. It may not have been understood, so only its words
+/// are looked at; after `--` they are a caller's.
+fn json_is_asked(words: impl Iterator<Item = OsString>) -> bool {
+    words
+        .take_while(|word| word != "--")
+        .any(|word| word == "--json")
 }
 
 pub(crate) fn error(message: &str, hint: Option<&str>) {

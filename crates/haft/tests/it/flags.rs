@@ -338,3 +338,27 @@ fn workspace_is_where_tools_work() {
     );
     assert_eq!(outside["ok"], false, "{outside}");
 }
+
+#[test]
+fn with_json_a_failure_before_the_call_is_json_too() {
+    let place = Place::new();
+    let ran = place.run(["policy", "explain", "shel.exec", "--json"]);
+    let told = ran.exits(1).json();
+    assert_eq!(told["error"]["code"], "not_available", "{told}");
+    assert!(told["error"]["hint"].to_string().contains("shell.exec"));
+    let ran = place.run(["call", "file.read", "{\"path\":", "--json"]);
+    let told = ran.exits(2).json();
+    assert_eq!(told["error"]["code"], "input_invalid", "{told}");
+    place.config("tools:\n  polcy: coding\n");
+    let ran = place.run(["call", "file.read", "{\"path\":\"a\"}", "--json"]);
+    let told = ran.exits(1).json();
+    assert_eq!(
+        (&told["ok"], &told["error"]["code"]),
+        (&json!(false), &json!("execution_failed"))
+    );
+    assert!(
+        told["error"]["message"]
+            .to_string()
+            .contains("config.yaml:2")
+    );
+}
