@@ -18,6 +18,8 @@ pub struct Call {
     pub timeout: Option<Duration>,
     /// Say what would happen, run nothing
     pub dry_run: bool,
+    /// The caller's own name for this piece of work, the same when it is tried again
+    pub key: Option<Arc<str>>,
 }
 
 impl Call {
@@ -28,6 +30,7 @@ impl Call {
             args: args.into(),
             timeout: None,
             dry_run: false,
+            key: None,
         }
     }
 

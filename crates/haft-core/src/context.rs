@@ -54,6 +54,8 @@ pub struct ToolContext {
     /// Characters this call may answer with
     pub result_budget: usize,
     pub dry_run: bool,
+    /// What a service that takes idempotency keys is to be given, the same when it is tried again
+    pub key: Option<Arc<str>>,
     pub cancel: CancelToken,
     /// Counts signs of life; the idle deadline watches it
     activity: AtomicU64,
@@ -78,6 +80,7 @@ impl ToolContext {
             caller,
             result_budget,
             dry_run,
+            key: None,
             cancel,
             activity: AtomicU64::new(0),
         }

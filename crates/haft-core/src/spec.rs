@@ -30,6 +30,9 @@ pub struct ToolSpec {
     pub aliases: Vec<String>,
     /// Other spellings of its parameters: theirs to ours
     pub parameter_aliases: BTreeMap<String, String>,
+    /// Parameters that carry somebody's content: records keep a digest of them
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub private: Vec<String>,
     pub examples: Vec<Example>,
     pub side_effects: Vec<String>,
     pub repeat: Repeat,
@@ -88,6 +91,7 @@ impl ToolSpec {
             tags: Vec::new(),
             aliases: Vec::new(),
             parameter_aliases: BTreeMap::new(),
+            private: Vec::new(),
             examples: Vec::new(),
             side_effects: Vec::new(),
             repeat: Repeat::Unsafe,
@@ -131,6 +135,13 @@ impl ToolSpec {
     pub fn aliases(mut self, aliases: &[&str]) -> Self {
         self.aliases
             .extend(aliases.iter().map(|&alias| alias.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn private(mut self, parameters: &[&str]) -> Self {
+        self.private
+            .extend(parameters.iter().map(|&name| name.to_owned()));
         self
     }
 

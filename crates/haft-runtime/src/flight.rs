@@ -1,9 +1,10 @@
 //! One call on its way: what every stage may look at, and what stages leave for the outcome.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use haft_core::{Meta, ToolContext};
+use haft_core::{Effects, Meta, Ruling, ToolContext};
 use serde_json::Value;
 
 use crate::scheduler::Ticket;
@@ -23,9 +24,31 @@ pub(crate) struct Flight<'a> {
     /// Position in the view, once the name is resolved
     pub(crate) found: Option<usize>,
     pub(crate) meta: Meta,
+    /// What the record of this call will say, where one is kept
+    pub(crate) note: Option<Box<Note>>,
+}
+
+/// What stages leave for the record.
+#[derive(Default)]
+pub(crate) struct Note {
+    pub(crate) effects: OnceLock<Arc<Effects>>,
+    pub(crate) ruling: OnceLock<Ruling>,
+    /// Where words of its commands led when it was judged
+    pub(crate) resolved: OnceLock<Vec<(PathBuf, String, PathBuf)>>,
+    /// What a person said
+    pub(crate) answer: OnceLock<&'static str>,
+    /// The record that was made before it ran
+    pub(crate) intended: Option<i64>,
 }
 
 impl Flight<'_> {
+    /// What a person said to the question of this call.
+    pub(crate) fn answered(&self, answer: &'static str) {
+        if let Some(note) = &self.note {
+            let _ = note.answer.set(answer);
+        }
+    }
+
     /// The tool, once its name is resolved.
     pub(crate) fn entry(&self) -> Option<&Arc<Entry>> {
         self.found.map(|index| self.view.entry(index))

@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::flight::Flight;
 use crate::scheduler::Ticket;
 use crate::stages::{
-    approve, available, begin, end, inspect, judge, permit, reduce, resolve, run, schedule, trim,
-    validate,
+    approve, available, begin, end, inspect, judge, permit, record, reduce, resolve, run, schedule,
+    trim, validate,
 };
 use crate::{Entry, Runtime, Session};
 
@@ -66,7 +66,9 @@ async fn answer(flight: &mut Flight<'_>) -> ToolResult {
     let judged = judge::effects(flight, tool, &*prepared)?;
     let approval = approve::call(flight, &judged).await?;
     schedule::turn(flight).await?;
-    run::tool(flight, prepared, &judged, approval).await
+    let approved = run::spend(flight, &judged, approval)?;
+    record::intent(flight, &judged.effects).await?;
+    run::tool(flight, prepared, &judged, approved).await
 }
 
 /// The stages that decide, without those that act.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use haft_core::{Pack, ToolError};
+use haft_core::{Pack, Recorder, ToolError};
 use haft_policy::Policy;
 
 use crate::approvals::Approvals;
@@ -50,6 +50,7 @@ pub struct Runtime {
     scheduler: Scheduler,
     approvals: Approvals,
     remember: Option<RememberRule>,
+    recorder: Option<Arc<dyn Recorder>>,
     catalogue: Catalogue,
 }
 
@@ -64,6 +65,7 @@ impl Runtime {
             scheduler: Scheduler::default(),
             approvals,
             remember: None,
+            recorder: None,
             catalogue: Catalogue::default(),
         }
     }
@@ -72,6 +74,13 @@ impl Runtime {
     #[must_use]
     pub fn remembering(mut self, remember: RememberRule) -> Self {
         self.remember = Some(remember);
+        self
+    }
+
+    /// Who writes calls down; without one nothing is recorded.
+    #[must_use]
+    pub fn recording(mut self, recorder: Arc<dyn Recorder>) -> Self {
+        self.recorder = Some(recorder);
         self
     }
 
@@ -120,6 +129,10 @@ impl Runtime {
 
     pub(crate) fn catalogue(&self) -> &Catalogue {
         &self.catalogue
+    }
+
+    pub(crate) fn recorder(&self) -> Option<&Arc<dyn Recorder>> {
+        self.recorder.as_ref()
     }
 
     pub(crate) fn approvals(&self) -> &Approvals {

@@ -44,6 +44,14 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Say what works here and which rules are in force
     Doctor(Doctor),
+    /// See what was called, and prove that the record is whole
+    Journal(Journal),
+    /// Figures of what was called
+    Stats(Stats),
+    /// Copy what lasts to a file
+    Backup(Backup),
+    /// Put a copy back
+    Restore(Restore),
 }
 
 /// Who calls, and from where.
@@ -332,4 +340,83 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) seat: Seat,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Journal {
+    #[command(subcommand)]
+    pub(crate) action: Option<JournalAction>,
+    /// Calls of this tool only; `*` stands for anything
+    #[arg(long, value_name = "P")]
+    pub(crate) tool: Option<String>,
+    /// Calls of this session only
+    #[arg(long, value_name = "S")]
+    pub(crate) session: Option<String>,
+    /// Calls since then: `30m`, `2h`, `7d`, a date, or RFC 3339
+    #[arg(long, value_name = "T")]
+    pub(crate) since: Option<String>,
+    /// The newest so many [default: 50]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Go on as calls are made
+    #[arg(long)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JournalAction {
+    /// Show everything about one call, as JSON
+    Show {
+        /// Its id, or the number of its record
+        call: String,
+    },
+    /// Prove that no record was changed, dropped, moved or cut off
+    Verify {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go on from a journal that is not what was signed; what came before stays unproven
+    Accept {
+        /// Why, for the record
+        #[arg(long, default_value = "the owner looked at it")]
+        reason: String,
+    },
+    /// List calls of which nobody knows whether they happened, or say what became of one
+    Settle {
+        /// Its id, or the number of its record
+        call: Option<String>,
+        /// It happened
+        #[arg(long, requires = "call")]
+        happened: bool,
+        /// It did not happen
+        #[arg(long, requires = "call", conflicts_with = "happened")]
+        did_not: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// Calls since then: `30m`, `2h`, `7d`, a date, or RFC 3339
+    #[arg(long, value_name = "T")]
+    pub(crate) since: Option<String>,
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// File to make; it must not be there yet
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// Copy to put back; what is there now is kept beside it
+    pub(crate) file: PathBuf,
 }

@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod config;
 mod home;
+mod recording;
 mod remembered;
 mod terminal;
 mod trust;

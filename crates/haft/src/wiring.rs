@@ -25,6 +25,7 @@ use serde_json::Value;
 use crate::cli::Seat;
 use crate::config::{self, Config, Loaded};
 use crate::home::{self, Home};
+use crate::recording::Recording;
 use crate::remembered;
 use crate::terminal::fail::{Failed, Hinted, Usage};
 
@@ -53,6 +54,7 @@ pub(crate) struct House {
     pub(crate) events: EventBus,
     pub(crate) cancel: CancelToken,
     pub(crate) processes: RunProcesses,
+    pub(crate) recording: Arc<Recording>,
 }
 
 /// What a command wants besides the seat.
@@ -85,8 +87,10 @@ impl House {
         policy
             .check_who(&who)
             .map_err(|error| Usage(told(&error)))?;
+        let recording = Arc::new(Recording::new(&home));
         let runtime = Runtime::new(limits(&loaded, wants.budget), policy)
             .remembering(remember(&home, &loaded))
+            .recording(recording.clone())
             .keeping_index(index_store(&home));
         runtime.install(&packs)?;
         check_actions(&runtime, &loaded.layers)?;
@@ -122,6 +126,7 @@ impl House {
             events,
             cancel,
             processes,
+            recording,
         })
     }
 }

@@ -40,6 +40,7 @@ async fn a_yes(
         return rehearsal(flight, judged).await;
     }
     let Some(person) = flight.cx.caller.person.clone() else {
+        flight.answered("nobody");
         return Err(nobody(flight, judgement));
     };
     let cancel = flight.cx.cancel.clone();
@@ -101,6 +102,12 @@ async fn ask(
     flight.cx.emit(EventKind::Answered {
         question: id.clone(),
         allowed,
+    });
+    flight.answered(match answer {
+        Some(Answer::Yes) => "yes",
+        Some(Answer::Always) => "always",
+        Some(Answer::No) => "no",
+        None => "nobody",
     });
     match (answer, &judgement.remember) {
         (Some(Answer::Always), Some(rule)) => {

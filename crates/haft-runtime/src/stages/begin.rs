@@ -16,7 +16,8 @@ pub(crate) fn call<'a>(
     budget: usize,
 ) -> Flight<'a> {
     let dry_run = call.dry_run;
-    let flight = quietly(runtime, session, call, ticket, budget);
+    let mut flight = quietly(runtime, session, call, ticket, budget);
+    flight.note = runtime.recorder().map(|_| Box::default());
     flight.cx.emit(EventKind::Begin { dry_run });
     flight
 }
@@ -32,16 +33,19 @@ pub(crate) fn quietly<'a>(
     let started = Instant::now();
     let call_id = call.id.map_or_else(|| ids::call_id(started), Into::into);
     let caller = session.caller().clone();
+    let mut cx = ToolContext::new(call_id, call.name, caller, budget, call.dry_run);
+    cx.key = call.key;
     Flight {
         runtime,
         session,
         view: session.view(runtime),
         args: call.args,
         timeout: call.timeout,
-        cx: ToolContext::new(call_id, call.name, caller, budget, call.dry_run),
+        cx,
         ticket,
         started,
         found: None,
         meta: Meta::default(),
+        note: None,
     }
 }

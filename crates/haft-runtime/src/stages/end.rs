@@ -2,6 +2,7 @@
 
 use haft_core::{ErrorBody, EventKind, Outcome, Output};
 
+use super::{record, trim};
 use crate::flight::Flight;
 
 pub(crate) fn call(flight: &mut Flight<'_>, output: Output) -> Outcome {
@@ -13,13 +14,17 @@ pub(crate) fn call(flight: &mut Flight<'_>, output: Output) -> Outcome {
     });
     let mut meta = std::mem::take(&mut flight.meta);
     meta.duration_ms = duration.as_micros() as f64 / 1_000.0;
+    let shown = match flight.note {
+        Some(_) => trim::chars_of(&output.content),
+        None => 0,
+    };
     flight.cx.emit(EventKind::End {
         ok: error.is_none(),
         code: error.as_ref().map(|error| error.code),
         duration_us: duration.as_micros() as u64,
         chars: meta.total_chars,
     });
-    Outcome {
+    let outcome = Outcome {
         ok: error.is_none(),
         tool: flight.cx.tool.clone(),
         call_id: flight.cx.call_id.clone(),
@@ -27,5 +32,7 @@ pub(crate) fn call(flight: &mut Flight<'_>, output: Output) -> Outcome {
         structured: output.structured,
         error,
         meta,
-    }
+    };
+    record::ending(flight, &outcome, duration, shown);
+    outcome
 }

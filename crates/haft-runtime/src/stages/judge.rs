@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use haft_core::{Effects, EventKind, Prepared, ToolContext, ToolError};
 use haft_policy::{Bound, HookAction, Judgement, Policy, Verdict};
 
-use super::limits;
+use super::{limits, record};
 use crate::flight::Flight;
 
 /// A call that policy does not refuse.
@@ -23,7 +23,11 @@ pub(crate) fn effects(
     prepared: &dyn Prepared,
 ) -> Result<Judged, ToolError> {
     let effects = shared(limits::effects(flight, prepared)?);
-    let judgement = judgement(flight, flight.view.bound(tool), &effects);
+    let bound = flight.view.bound(tool);
+    let judgement = match flight.note {
+        None => judgement(flight, bound, &effects),
+        Some(_) => record::judgement(flight, bound, &effects),
+    };
     if judgement.decision.action == HookAction::Log {
         let reason = judgement.decision.reason.clone();
         flight.cx.emit(EventKind::Noted { reason });

@@ -7,6 +7,7 @@ pub(crate) mod end;
 pub(crate) mod inspect;
 pub(crate) mod judge;
 pub(crate) mod permit;
+pub(crate) mod record;
 pub(crate) mod reduce;
 pub(crate) mod resolve;
 pub(crate) mod run;

@@ -6,7 +6,7 @@ use haft_core::ToolError;
 use haft_policy::Verdict;
 
 use crate::flight::Flight;
-use crate::stages::judge;
+use crate::stages::{judge, record};
 
 pub(crate) fn tool(flight: &Flight<'_>, tool: usize) -> Result<(), ToolError> {
     in_view(flight, tool)?;
@@ -14,6 +14,7 @@ pub(crate) fn tool(flight: &Flight<'_>, tool: usize) -> Result<(), ToolError> {
     if bound.visible() && bound.tool_verdict().verdict != Verdict::Deny {
         return Ok(());
     }
+    record::ruled(flight, bound.tool_verdict());
     Err(judge::denied(&flight.cx, bound.tool_verdict()))
 }
 

@@ -1,4 +1,5 @@
-//! run: the tool itself, within its limits. What was judged is looked at once more, so that the world cannot change between the yes and the deed.
+//! run: the tool itself, within its limits. What was judged is looked at once more, so that the
+//! world cannot change between the yes and the deed.
 
 use haft_core::{Output, Prepared, ToolError, ToolResult};
 use serde_json::Value;
@@ -13,14 +14,36 @@ use crate::visible::shortened;
 /// Characters of one argument that a dry run repeats.
 const ARGUMENT: usize = 500;
 
+/// Use an approval up. It counts for exactly what was judged, under the policy in force now; what
+/// is written down of the call after this cannot make it stale.
+pub(crate) fn spend(
+    flight: &Flight<'_>,
+    judged: &Judged,
+    approval: Option<Approval>,
+) -> Result<bool, ToolError> {
+    let Some(Approval(id)) = approval else {
+        return Ok(false);
+    };
+    let now = digest(
+        &flight.cx,
+        &flight.args,
+        &judged.effects,
+        &flight.runtime.policy(),
+    );
+    let spent = flight.runtime.approvals().consume(&id, now);
+    spent.map(|()| true).map_err(|error| {
+        ToolError::conflict(format!("the approval does not count: {error}"))
+            .hint("make the call again")
+    })
+}
+
 pub(crate) async fn tool(
     flight: &Flight<'_>,
     prepared: Box<dyn Prepared>,
     judged: &Judged,
-    approval: Option<Approval>,
+    approved: bool,
 ) -> ToolResult {
-    let approved = approval.is_some();
-    recheck(flight, &*prepared, judged, approval)?;
+    recheck(flight, &*prepared, judged)?;
     let limits = Limits::of(flight);
     if !flight.cx.dry_run {
         return within(limits, &flight.cx, prepared.run(&flight.cx)).await;
@@ -34,12 +57,7 @@ pub(crate) async fn tool(
     Ok(would_be_called(flight))
 }
 
-fn recheck(
-    flight: &Flight<'_>,
-    prepared: &dyn Prepared,
-    judged: &Judged,
-    approval: Option<Approval>,
-) -> Result<(), ToolError> {
+fn recheck(flight: &Flight<'_>, prepared: &dyn Prepared, judged: &Judged) -> Result<(), ToolError> {
     if flight.cx.cancel.is_cancelled() {
         return Err(cancelled());
     }
@@ -49,23 +67,7 @@ fn recheck(
                 .hint("make the call again"),
         );
     }
-    let Some(Approval(id)) = approval else {
-        return Ok(());
-    };
-    let now = digest(
-        &flight.cx,
-        &flight.args,
-        &judged.effects,
-        &flight.runtime.policy(),
-    );
-    flight
-        .runtime
-        .approvals()
-        .consume(&id, now)
-        .map_err(|error| {
-            ToolError::conflict(format!("the approval does not count: {error}"))
-                .hint("make the call again")
-        })
+    Ok(())
 }
 
 fn would_be_called(flight: &Flight<'_>) -> Output {

@@ -71,7 +71,17 @@ pub(crate) fn output(flight: &mut Flight<'_>, mut output: Output) -> Output {
 
 /// Characters of the text blocks.
 pub(super) fn chars(output: &Output) -> usize {
-    texts(output).map(|text| text.chars().count()).sum()
+    chars_of(&output.content)
+}
+
+pub(super) fn chars_of(content: &[Block]) -> usize {
+    content
+        .iter()
+        .map(|block| match block {
+            Block::Text { text } => text.chars().count(),
+            _ => 0,
+        })
+        .sum()
 }
 
 /// Put the whole text behind a handle, unless it is there already. A store that fails costs the

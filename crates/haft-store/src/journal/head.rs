@@ -49,9 +49,13 @@ fn boot() -> Hash {
 }
 
 impl HeadFile {
+    pub(super) fn path(home: &Path) -> PathBuf {
+        home.join(FILE)
+    }
+
     pub(super) fn new(home: &Path, key: &Key) -> Self {
         HeadFile {
-            path: home.join(FILE),
+            path: HeadFile::path(home),
             key: key.head,
         }
     }

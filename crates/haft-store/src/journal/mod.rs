@@ -66,6 +66,12 @@ impl Journal {
         home.join("haft.db")
     }
 
+    /// Whether anything was ever written down in this home. A database that is gone, while its end
+    /// is still signed, was there.
+    pub fn is_there(home: &Path) -> bool {
+        Journal::file(home).exists() || HeadFile::path(home).exists()
+    }
+
     /// Open the journal; what takes time goes on beside the caller.
     pub fn open(config: JournalConfig) -> Result<Journal, StoreError> {
         let file = Journal::file(&config.home);

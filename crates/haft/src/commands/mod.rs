@@ -4,17 +4,22 @@ mod batch;
 mod call;
 mod completions;
 mod config;
+mod copies;
 mod discover;
 mod doctor;
 mod inject;
+mod journal;
 mod mcp;
 mod policy;
+mod stats;
 mod tools;
 mod trust;
 
 use anyhow::Result;
+use jiff::Timestamp;
 
 use crate::cli::{Cli, Command};
+use crate::terminal::fail::Usage;
 
 /// Run the command and give its exit code.
 pub(crate) fn run(cli: Cli) -> Result<u8> {
@@ -28,5 +33,70 @@ pub(crate) fn run(cli: Cli) -> Result<u8> {
         Command::Trust(command) => trust::run(command),
         Command::Completions(command) => completions::run(command),
         Command::Doctor(command) => doctor::run(command),
+        Command::Journal(command) => journal::run(command),
+        Command::Stats(command) => stats::run(command),
+        Command::Backup(command) => copies::backup(&command),
+        Command::Restore(command) => copies::restore(&command),
+    }
+}
+
+/// Microseconds since 1970 of a time as people write it: `2h`, `7d`, a date, or RFC 3339.
+pub(crate) fn since(given: Option<&str>) -> Result<Option<i64>> {
+    let Some(given) = given else {
+        return Ok(None);
+    };
+    let wrong = || {
+        Usage(format!(
+            "not a time: `{given}`; write `30m`, `2h`, `7d`, `2026-01-31` or `2026-01-31T12:00:00Z`"
+        ))
+    };
+    let split = given.len() - given.chars().last().map_or(0, char::len_utf8);
+    let (count, unit) = given.split_at(split);
+    let seconds = match unit {
+        "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3_600),
+        "d" => Some(86_400),
+        "w" => Some(7 * 86_400),
+        _ => None,
+    };
+    if let (Some(seconds), Ok(count)) = (seconds, count.parse::<u32>()) {
+        let back = i64::from(count) * seconds * 1_000_000;
+        return Ok(Some(Timestamp::now().as_microsecond() - back));
+    }
+    let time = given
+        .parse::<Timestamp>()
+        .or_else(|_| format!("{given}T00:00:00Z").parse::<Timestamp>())
+        .map_err(|_| wrong())?;
+    Ok(Some(time.as_microsecond()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_people_write_them() {
+        let now = Timestamp::now().as_microsecond();
+        let near = |given: &str, back: i64| {
+            let found = since(Some(given)).unwrap().unwrap();
+            assert!(
+                (now - back * 1_000_000 - found).abs() < 60_000_000,
+                "{given}"
+            );
+        };
+        near("0s", 0);
+        near("30m", 1_800);
+        near("2h", 7_200);
+        near("7d", 604_800);
+        let check = |given: &str, expected: i64| {
+            assert_eq!(since(Some(given)).unwrap(), Some(expected), "{given}");
+        };
+        check("1970-01-02", 86_400_000_000);
+        check("1970-01-01T00:00:01Z", 1_000_000);
+        assert_eq!(since(None).unwrap(), None);
+        for bad in ["", "h", "-1h", "soon", "2026-13-01", "1h30m", "5ü"] {
+            assert!(since(Some(bad)).is_err(), "{bad}");
+        }
     }
 }

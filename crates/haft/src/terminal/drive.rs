@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::ask::{AtTheTerminal, SaysYes, someone_is_there};
+use super::fail;
 use super::live::{self, Shown, Voices};
 use crate::cli::Manner;
 use crate::wiring::{House, Wants};
@@ -100,5 +101,8 @@ pub(crate) fn to_the_end<T>(
     engine.shutdown_background();
     // What was started must be gone before we are.
     haft_host::settle(SETTLE);
+    if let Some(notice) = house.recording.finish() {
+        fail::notice(&notice);
+    }
     Ok(driven)
 }

@@ -10,6 +10,7 @@ mod denied_paths;
 mod flags;
 mod injection;
 mod isolation;
+mod journal;
 mod listing;
 mod login;
 mod must_show;

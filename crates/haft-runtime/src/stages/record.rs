@@ -1,0 +1,148 @@
+//! record: what is about to happen is written down before it happens, how it ended after. Without
+//! a recorder none of this costs more than a look at an empty place.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::time::Duration;
+
+use haft_core::{Effects, Ending, Intent, Mode, Outcome, Repeat, Ruling, ToolError};
+use haft_policy::{Bound, Judgement};
+
+use crate::flight::Flight;
+use crate::secrets;
+
+/// What policy says, noted with everything it looked at.
+pub(super) fn judgement<'b>(
+    flight: &Flight<'_>,
+    bound: &'b Bound,
+    effects: &std::sync::Arc<Effects>,
+) -> Cow<'b, Judgement> {
+    let paths = &flight.cx.caller.paths;
+    let trail = RefCell::new(Vec::new());
+    let judgement = bound.judge(effects, &|cwd, word| {
+        let path = paths.resolve(cwd, word);
+        let step = (cwd.to_owned(), word.to_owned(), path.clone());
+        trail.borrow_mut().push(step);
+        path
+    });
+    ruled(flight, &judgement);
+    let Some(note) = &flight.note else {
+        return judgement;
+    };
+    let mut trail = trail.into_inner();
+    trail.dedup();
+    let _ = note.effects.set(effects.clone());
+    let _ = note.resolved.set(trail);
+    judgement
+}
+
+/// Note what policy said.
+pub(super) fn ruled(flight: &Flight<'_>, judgement: &Judgement) {
+    let Some(note) = &flight.note else {
+        return;
+    };
+    let rules = judgement.rules.iter();
+    let _ = note.ruling.set(Ruling {
+        verdict: judgement.verdict.as_str(),
+        rules: rules
+            .map(|hit| format!("{} ({})", hit.rule, hit.from))
+            .collect(),
+        reason: judgement.reason.clone(),
+        // A rule with a secret in it would keep the secret.
+        remember: judgement
+            .remember
+            .clone()
+            .filter(|rule| secrets::mask(rule).count == 0),
+        policy: flight.view.policy().revision().to_owned(),
+        answer: None,
+    });
+}
+
+/// A call with effects is on the disk before anything happens.
+pub(crate) async fn intent(flight: &mut Flight<'_>, effects: &Effects) -> Result<(), ToolError> {
+    let Some(recorder) = flight.runtime.recorder() else {
+        return Ok(());
+    };
+    if flight.cx.dry_run || !has_effects(flight, effects) {
+        return Ok(());
+    }
+    let Some(intent) = told(flight) else {
+        return Ok(());
+    };
+    let intended = recorder.intend(intent).await?;
+    if let Some(note) = &mut flight.note {
+        note.intended = Some(intended);
+    }
+    Ok(())
+}
+
+/// Whether somebody would have to be told if nobody knew how it ended.
+fn has_effects(flight: &Flight<'_>, effects: &Effects) -> bool {
+    let repeat = flight
+        .entry()
+        .map_or(Repeat::Unsafe, |entry| entry.spec().repeat);
+    let writes = |access: &haft_core::Access| access.mode == Mode::Write;
+    repeat != Repeat::Read
+        || effects.anything
+        || !effects.commands.is_empty()
+        || effects.accesses.iter().any(writes)
+}
+
+fn told(flight: &Flight<'_>) -> Option<Intent> {
+    let note = flight.note.as_deref()?;
+    let mut ruling = note.ruling.get().cloned();
+    if let Some(ruling) = &mut ruling {
+        ruling.answer = note.answer.get().copied();
+    }
+    let who = flight.session.who();
+    let spec = flight.entry().map(|entry| entry.spec());
+    let mut private = spec.map_or_else(Vec::new, |spec| spec.private.clone());
+    if let (false, Some(spec)) = (private.is_empty(), spec) {
+        // Arguments that did not fit are still under the names they came with.
+        let others = spec.parameter_aliases.iter();
+        let others: Vec<String> = others
+            .filter(|(_, name)| private.contains(name))
+            .map(|(alias, _)| alias.clone())
+            .collect();
+        private.extend(others);
+    }
+    Some(Intent {
+        call_id: flight.cx.call_id.clone(),
+        tool: flight.cx.tool.clone(),
+        caller: flight.cx.caller.clone(),
+        profile: who.profile.clone(),
+        autonomy: who.autonomy.map(haft_policy::Autonomy::as_str),
+        args: flight.args.clone(),
+        private,
+        effects: note.effects.get().cloned(),
+        resolved: note.resolved.get().cloned().unwrap_or_default(),
+        repeat: spec.map_or(Repeat::Unsafe, |spec| spec.repeat),
+        dry_run: flight.cx.dry_run,
+        ruling,
+        key: flight.cx.key.clone(),
+    })
+}
+
+/// Hand over how it ended.
+pub(super) fn ending(flight: &Flight<'_>, outcome: &Outcome, duration: Duration, shown: usize) {
+    let Some(recorder) = flight.runtime.recorder() else {
+        return;
+    };
+    let intended = flight.note.as_ref().and_then(|note| note.intended);
+    let Some(intent) = told(flight) else {
+        return;
+    };
+    let meta = &outcome.meta;
+    let ending = Ending {
+        code: outcome.code(),
+        message: outcome.error.as_ref().map(|error| error.message.clone()),
+        duration,
+        chars: meta.total_chars,
+        shown,
+        masked: meta.masked,
+        reduced: meta.reduced,
+        truncated: meta.truncated,
+        handle: meta.handle.clone(),
+    };
+    recorder.ended(intent, intended, ending);
+}

@@ -1,0 +1,46 @@
+//! `haft backup` and `haft restore`: a copy of what lasts, and the way back.
+
+use anyhow::{Result, bail};
+use haft_store::Journal;
+
+use crate::cli;
+use crate::home::Home;
+use crate::recording::{existing, failed};
+use crate::terminal::{fail, print};
+
+pub(crate) fn backup(command: &cli::Backup) -> Result<u8> {
+    let home = Home::locate()?;
+    let Some(journal) = existing(&home)? else {
+        bail!(fail::Failed {
+            message: "there is nothing to copy yet".to_owned(),
+            hint: None,
+        });
+    };
+    let bytes = journal
+        .backup(&command.file)
+        .map_err(|error| failed(&error))?;
+    print::line(&format!(
+        "copied and proven: `{}`, {bytes} bytes",
+        command.file.display()
+    ));
+    Ok(0)
+}
+
+pub(crate) fn restore(command: &cli::Restore) -> Result<u8> {
+    let home = Home::locate()?;
+    home.ensure()?;
+    let aside = Journal::restore(home.path(), &command.file).map_err(|error| failed(&error))?;
+    print::line(&format!("restored from `{}`", command.file.display()));
+    if let Some(aside) = aside {
+        print::line(&format!("what was there is kept: `{}`", aside.display()));
+    }
+    let journal = existing(&home)?;
+    let behind = journal.and_then(|journal| journal.verify().ok()?.err());
+    if let Some(fault) = behind {
+        fail::notice(&format!(
+            "the copy is older than what was signed (record {}): go on from it with `haft journal accept`",
+            fault.seq
+        ));
+    }
+    Ok(0)
+}

@@ -1,0 +1,99 @@
+//! The journal of this process: opened when the first call needs it, beside that call. A haft that
+//! makes no call never touches it.
+
+use std::sync::OnceLock;
+
+use anyhow::{Result, bail};
+use haft_core::{BoxFuture, Ending, Intent, Recorder, ToolError};
+use haft_store::{Journal, JournalConfig, StoreError};
+
+use crate::home::Home;
+use crate::terminal::fail::Failed;
+
+pub(crate) struct Recording {
+    home: Home,
+    journal: OnceLock<Result<Journal, StoreError>>,
+}
+
+impl Recording {
+    pub(crate) fn new(home: &Home) -> Self {
+        Recording {
+            home: home.clone(),
+            journal: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn journal(&self) -> Result<&Journal, StoreError> {
+        let opened = self.journal.get_or_init(|| {
+            self.home
+                .ensure()
+                .map_err(|error| StoreError::Failed(error.to_string()))?;
+            open(&self.home)
+        });
+        opened.as_ref().map_err(Clone::clone)
+    }
+
+    /// Write what is left. Says what could not be written, if anything.
+    pub(crate) fn finish(&self) -> Option<String> {
+        let reason = match self.journal.get()? {
+            Err(error) => error.clone(),
+            Ok(journal) => match journal.store().close() {
+                0 => return None,
+                _ => journal.store().ready().err().unwrap_or(StoreError::Full),
+            },
+        };
+        let hint = reason
+            .hint()
+            .unwrap_or("nothing was changed by these calls");
+        Some(format!("calls could not be written down: {reason}; {hint}"))
+    }
+}
+
+fn open(home: &Home) -> Result<Journal, StoreError> {
+    Journal::open(JournalConfig {
+        home: home.path().to_owned(),
+        mask: haft_runtime::mask_value,
+    })
+}
+
+/// The journal as it is, for commands that read it; none where nothing was ever written down.
+pub(crate) fn existing(home: &Home) -> Result<Option<Journal>> {
+    if !home.exists()? || !Journal::is_there(home.path()) {
+        return Ok(None);
+    }
+    match open(home) {
+        Ok(journal) => Ok(Some(journal)),
+        Err(error) => bail!(failed(&error)),
+    }
+}
+
+/// A store's error with its way back.
+pub(crate) fn failed(error: &StoreError) -> Failed {
+    Failed {
+        message: error.to_string(),
+        hint: error.hint().map(str::to_owned),
+    }
+}
+
+impl Recorder for Recording {
+    fn intend(&self, intent: Intent) -> BoxFuture<'_, Result<i64, ToolError>> {
+        match self.journal() {
+            Ok(journal) => journal.intend(intent),
+            Err(error) => Box::pin(async move {
+                let refused = ToolError::failed(format!(
+                    "nothing was done, because it could not be written down: {error}"
+                ));
+                Err(match error.hint() {
+                    Some(hint) => refused.hint(hint),
+                    None => refused,
+                })
+            }),
+        }
+    }
+
+    fn ended(&self, intent: Intent, intended: Option<i64>, ending: Ending) {
+        if let Ok(journal) = self.journal() {
+            journal.ended(intent, intended, ending);
+        }
+    }
+}

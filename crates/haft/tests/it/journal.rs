@@ -1,0 +1,244 @@
+//! The record of calls, as a person meets it.
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, verdict, wait_for};
+
+fn lines(place: &Place, flags: &[&str]) -> Vec<Value> {
+    let mut args = vec!["journal", "--json"];
+    args.extend(flags);
+    let ran = place.run(args);
+    ran.exits(0);
+    ran.out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn every_kind_of_end_is_written_down() {
+    let place = Place::with_config("tools: {rules: {deny: ['file.write(**/secret*)']}}");
+    place
+        .run(["journal"])
+        .exits(0)
+        .says("nothing has been called yet");
+    assert!(
+        !place.home.join("haft.db").exists(),
+        "looking makes nothing"
+    );
+    place.call("file.read", &json!({"path": "README.md"}), &[]);
+    place.call(
+        "file.write",
+        &json!({"path": "a", "content": "x"}),
+        &["--yes"],
+    );
+    place.call(
+        "file.write",
+        &json!({"path": "secret", "content": "x"}),
+        &["--yes"],
+    );
+    place.call(
+        "file.write",
+        &json!({"path": "b", "content": "x"}),
+        &["--dry-run"],
+    );
+    place.call("file.write", &json!({"path": "b", "content": "x"}), &[]);
+    place.call("file.read", &json!({"path": "gone"}), &[]);
+    place.call("no.such.tool", &json!({}), &[]);
+    place.call("file.read", &json!({"pat": 1}), &[]);
+    place.call("shell.exec", &json!({"command": "exit 3"}), &["--yes"]);
+    let found: Vec<String> = lines(&place, &[])
+        .iter()
+        .map(|line| {
+            let text = |key: &str| line[key].as_str().unwrap_or("-").to_owned();
+            format!(
+                "{} {} {} {}",
+                text("tool"),
+                text("state"),
+                text("verdict"),
+                text("answer")
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "file.read ok allow -",
+            "file.write ok ask yes",
+            "file.write denied deny -",
+            "file.write dry ask -",
+            "file.write denied ask nobody",
+            "file.read failed allow -",
+            "no.such.tool failed - -",
+            "file.read failed - -",
+            "shell.exec failed ask yes",
+        ]
+    );
+    place
+        .run(["journal", "verify"])
+        .exits(0)
+        .says("are as they were written");
+    let only = lines(
+        &place,
+        &["--tool", "file.*", "--limit", "2", "--since", "1h"],
+    );
+    assert_eq!(only.len(), 2);
+    assert!(only.iter().all(|line| line["tool"] == "file.read"));
+    let first = lines(&place, &[])[0].clone();
+    let id = first["call_id"].as_str().unwrap();
+    assert_eq!(
+        place.run(["journal", "show", id]).json()["args"]["path"],
+        "README.md"
+    );
+    assert_eq!(
+        place.run(["journal", "show", "1"]).json()["call_id"],
+        first["call_id"]
+    );
+    place
+        .run(["journal", "show", "nobody"])
+        .exits(1)
+        .says("no such call");
+    place
+        .run(["journal", "--since", "whenever"])
+        .exits(2)
+        .says("not a time");
+    let stats = place.run(["stats", "--json"]).json();
+    assert_eq!(
+        (stats["calls"].as_u64(), stats["denied"].as_u64()),
+        (Some(9), Some(2))
+    );
+    assert!(stats["tokens"].is_null());
+    place.run(["stats"]).exits(0).says("file.write");
+}
+
+#[test]
+fn secrets_are_not_written_down() {
+    let place = Place::new();
+    let token = "ghp_0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R";
+    let args = json!({"path": "a", "content": format!("token {token}")});
+    place.call("file.write", &args, &["--yes"]);
+    place.call(
+        "shell.exec",
+        &json!({"command": format!("echo {token}")}),
+        &["--yes"],
+    );
+    for name in ["haft.db", "haft.db-wal"] {
+        let bytes = std::fs::read(place.home.join(name)).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains(token), "{name}");
+    }
+    let lines = lines(&place, &[]);
+    assert_eq!(lines[0]["masked_args"], 1);
+    assert_eq!(
+        lines[1]["hidden"], true,
+        "policy would not see the command as it was"
+    );
+}
+
+#[test]
+fn calls_of_many_processes_make_one_journal() {
+    let place = Place::new();
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                let calls: Value = (0..5)
+                    .map(|n| json!({"name": "system.info", "id": format!("c{n}"), "args": {}}))
+                    .collect();
+                place.batch(&calls, &[]);
+            });
+        }
+    });
+    assert_eq!(lines(&place, &[]).len(), 30);
+    place.run(["journal", "verify"]).exits(0).says("30 records");
+}
+
+#[test]
+fn a_journal_that_was_cut_stops_effects_until_the_owner_has_looked() {
+    let place = Place::new();
+    place.call("system.info", &json!({}), &[]);
+    place.call("system.info", &json!({}), &[]);
+    let copy = place.beside("copy.db");
+    place
+        .run(["backup", copy.to_str().unwrap()])
+        .exits(0)
+        .says("proven");
+    place.call("system.info", &json!({}), &[]);
+    place
+        .run(["restore", copy.to_str().unwrap()])
+        .exits(0)
+        .says("older than what was signed");
+    place.run(["journal", "verify"]).exits(1).says("record 3");
+    let refused = place.call(
+        "file.write",
+        &json!({"path": "x", "content": ""}),
+        &["--yes"],
+    );
+    assert_eq!(verdict(&refused), "execution_failed");
+    assert!(!place.workspace.join("x").exists(), "nothing was done");
+    let read = place.run(["call", "system.info"]);
+    read.exits(0).says("calls could not be written down");
+    place.run(["journal", "accept"]).exits(0);
+    let written = place.call(
+        "file.write",
+        &json!({"path": "x", "content": ""}),
+        &["--yes"],
+    );
+    assert_eq!(verdict(&written), "ok");
+    place
+        .run(["journal", "verify"])
+        .exits(0)
+        .says("accepted by the owner");
+}
+
+#[test]
+fn a_call_whose_process_was_killed_waits_for_a_person() {
+    let place = Place::new();
+    let mark = place.workspace.join("started");
+    let mut child = place
+        .haft()
+        .args(["call", "shell.exec", "--yes", "--set"])
+        .arg(format!("command=touch {}; sleep 600", mark.display()))
+        .spawn()
+        .unwrap();
+    wait_for("the command runs", || mark.exists().then_some(()));
+    assert_eq!(lines(&place, &[])[0]["state"], "running");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(lines(&place, &[])[0]["state"], "uncertain");
+    place
+        .run(["journal", "settle"])
+        .exits(0)
+        .says("a person decides");
+    place
+        .run(["journal", "settle", "1", "--happened"])
+        .exits(0)
+        .says("settled");
+    assert_eq!(lines(&place, &[])[0]["state"], "ok");
+    place
+        .run(["journal", "settle", "1", "--did-not"])
+        .exits(1)
+        .says("no such uncertain call");
+    place
+        .run(["journal", "settle"])
+        .says("no call is uncertain");
+}
+
+#[test]
+fn a_journal_is_followed_while_calls_are_made() {
+    use std::io::{BufRead, BufReader};
+    let place = Place::new();
+    place.call("system.info", &json!({}), &[]);
+    let mut child = place
+        .haft()
+        .args(["journal", "--follow", "--json"])
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    place.call("file.read", &json!({"path": "README.md"}), &[]);
+    line.clear();
+    out.read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.contains("\"file.read\""), "{line}");
+}
