@@ -28,6 +28,14 @@ pub(crate) const NEEDS: &[Need] = &[
         probe: &["cargo", "clippy", "--version"],
         install: &["rustup", "component", "add", "clippy"],
     },
+    Need {
+        probe: &["npm", "--version"],
+        install: &["apt-get", "install", "--yes", "npm"],
+    },
+    Need {
+        probe: &["python3", "-c", "import venv, ensurepip"],
+        install: &["apt-get", "install", "--yes", "python3-venv"],
+    },
 ];
 
 /// Install what is missing.

@@ -5,6 +5,7 @@ mod blocking;
 mod env;
 mod files;
 mod git;
+mod listen;
 mod process;
 mod results;
 mod sandbox;
@@ -20,6 +21,7 @@ pub use files::{
     SnapshotStamp, Workspace, WriteFiles, holds_secrets, is_protected,
 };
 pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
+pub use listen::{Listener, listen};
 pub use process::{
     Finished, LONGEST_TIMEOUT, Log, LoginConfig, OUTPUT_CHARS, ProcessConfig, Program,
     RunProcesses, Session, SessionEnd, SessionRequest, ShellRequest, TAIL_CHARS, Wanted, Watch,

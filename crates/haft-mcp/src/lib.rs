@@ -6,5 +6,6 @@ mod server;
 mod wire;
 
 pub use server::{
-    Completion, Offer, Offered, Prompt, Reading, Resource, ResourceTemplate, Server, ServerConfig,
+    Completion, HttpConfig, Offer, Offered, Prompt, Reading, Resource, ResourceTemplate, Server,
+    ServerConfig,
 };

@@ -4,11 +4,13 @@
 mod catalogue;
 mod fixtures;
 mod house;
+mod peers;
 mod person;
 mod random;
 
 pub use catalogue::{Task, catalogue, repeating, tasks};
 pub use fixtures::{Cells, pack};
 pub use house::{House, HouseBuilder};
+pub use peers::{npm, python};
 pub use person::Says;
 pub use random::Random;

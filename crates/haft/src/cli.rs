@@ -274,6 +274,9 @@ pub(crate) enum RulesAction {
 /// of an MCP server.
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
+    /// Serve streamable HTTP at this address, path /mcp, instead; clients need the token
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<String>,
     /// Tools that the client sees: names or `module.*`, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,

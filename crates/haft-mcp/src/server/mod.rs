@@ -8,6 +8,7 @@ mod asker;
 mod call;
 mod connection;
 mod describe;
+mod http;
 mod listen;
 mod lists;
 mod offer;
@@ -25,6 +26,7 @@ use haft_runtime::{Runtime, Session};
 use self::aside::Aside;
 use self::seal::Seal;
 
+pub use self::http::HttpConfig;
 pub use self::offer::{Completion, Offer, Offered, Prompt, Reading, Resource, ResourceTemplate};
 
 /// How a server presents itself.

@@ -76,7 +76,7 @@ impl About {
                 log: level.is_some_and(|level| level <= 1),
                 progress_token,
             }),
-            (None, _) => Err(RpcError::invalid_params(
+            (None, _) => Err(RpcError::malformed(
                 "`_meta` lacks `io.modelcontextprotocol/protocolVersion`, and there was no `initialize`",
             )),
             (Some(version), _) => {
@@ -84,7 +84,7 @@ impl About {
                     .filter(|revision| revision.is_stateless())
                     .ok_or_else(|| RpcError::unsupported_version(&version, &Revision::SUPPORTED))?;
                 let capabilities = meta.capabilities.filter(Value::is_object).ok_or_else(|| {
-                    RpcError::invalid_params(
+                    RpcError::malformed(
                         "`_meta` lacks `io.modelcontextprotocol/clientCapabilities`",
                     )
                 })?;

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 pub(crate) struct RpcError {
     pub(crate) code: i64,
     pub(crate) message: String,
-    pub(crate) data: Option<Value>,
+    pub(crate) data: Option<Box<Value>>,
+    /// The request lacks what every request needs
+    pub(crate) malformed: bool,
 }
 
 pub(crate) const PARSE: i64 = -32700;
@@ -15,6 +17,7 @@ pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 pub(crate) const INVALID_PARAMS: i64 = -32602;
 pub(crate) const INTERNAL: i64 = -32603;
 pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
+pub(crate) const HEADER_MISMATCH: i64 = -32020;
 pub(crate) const MISSING_CAPABILITY: i64 = -32021;
 pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
@@ -24,11 +27,19 @@ impl RpcError {
             code,
             message: message.into(),
             data: None,
+            malformed: false,
+        }
+    }
+
+    pub(crate) fn malformed(message: impl Into<String>) -> Self {
+        RpcError {
+            malformed: true,
+            ..RpcError::new(INVALID_PARAMS, message)
         }
     }
 
     pub(crate) fn with(mut self, data: Value) -> Self {
-        self.data = Some(data);
+        self.data = Some(Box::new(data));
         self
     }
 

@@ -4,4 +4,5 @@
 mod approvals;
 mod asking;
 mod client;
+mod conformance;
 mod server;

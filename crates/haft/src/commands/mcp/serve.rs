@@ -1,16 +1,18 @@
-//! `haft mcp`: haft's tools for MCP clients.
+//! Serving: on standard input and output, or on HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use haft_core::CancelToken;
-use haft_mcp::{Server, ServerConfig};
+use haft_mcp::{HttpConfig, Server, ServerConfig};
 use haft_runtime::{Runtime, Scope};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::token;
 use crate::cli;
 use crate::exit;
+use crate::home::Home;
 use crate::terminal::fail;
 use crate::wiring::{House, Wants, current_policy};
 
@@ -22,7 +24,7 @@ Tools for files, search, git, the shell and background processes in one workspac
 relative to the workspace. Long results are cut and name a handle: read the rest with result__read. \
 A call that is refused says which command would allow it.";
 
-pub(crate) fn run(command: cli::Mcp) -> Result<u8> {
+pub(super) fn run(command: cli::Mcp) -> Result<u8> {
     let wants = Wants {
         background: true,
         ..Wants::default()
@@ -53,12 +55,22 @@ pub(crate) fn run(command: cli::Mcp) -> Result<u8> {
         });
     let server = Arc::new(server);
     // One caller is served quickest by one thread; tools that block have their own.
-    let engine = tokio::runtime::Builder::new_current_thread()
+    let mut engine = match command.http {
+        None => tokio::runtime::Builder::new_current_thread(),
+        Some(_) => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let engine = engine
         .enable_all()
         .build()
         .context("the runtime could not be started")?;
     let code = engine.block_on(async {
-        let code = until_stopped(&house.cancel, on_standard_streams(&server)).await;
+        let code = match &command.http {
+            None => until_stopped(&house.cancel, on_standard_streams(&server)).await,
+            Some(address) => {
+                let serving = on_http(&server, address, &house.home);
+                until_stopped(&house.cancel, serving).await
+            }
+        };
         house.processes.end_sessions().await;
         code
     })?;
@@ -73,6 +85,27 @@ async fn on_standard_streams(server: &Arc<Server>) -> Result<()> {
         .serve_stream(reader, writer)
         .await
         .context("the client's stream broke")
+}
+
+async fn on_http(server: &Arc<Server>, address: &str, home: &Home) -> Result<()> {
+    let token = token::of(home)?;
+    let listener = haft_host::listen(address)
+        .await
+        .with_context(|| format!("cannot listen at `{address}`"))?;
+    let bound = listener.local_addr().context("the address is gone")?;
+    fail::notice(&format!(
+        "serving at http://{bound}/mcp; clients send the token in {} as `Authorization: Bearer`",
+        home.path().join(token::FILE).display()
+    ));
+    let config = HttpConfig {
+        token: Some(token),
+        // Whoever chose an address may be addressed by it.
+        hosts: vec![bound.ip().to_string()],
+    };
+    server
+        .serve_http(listener, config)
+        .await
+        .context("serving ended")
 }
 
 /// Serve to the end. A signal cancels what is under way; a second one does not wait.

@@ -1,0 +1,201 @@
+//! Streamable HTTP at one path. Since 2026-07-28 every request stands alone; older clients get a
+//! session. A request is answered with JSON, unless something has to be told before the answer:
+//! then the answer becomes a stream of events.
+
+mod guard;
+mod headers;
+mod sessions;
+mod stream;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use axum::serve::ListenerExt;
+
+use self::guard::Guard;
+use self::sessions::Sessions;
+use super::Server;
+use super::connection::{Accepted, Connection};
+use super::outbox::Outbox;
+use super::request::Agreed;
+use crate::wire::{Capabilities, Id, Incoming, Kind, Reply, Revision, RpcError, error_reply};
+
+/// Bytes of one request.
+const BODY: usize = 64 * 1024 * 1024;
+pub(super) const SESSION: &str = "mcp-session-id";
+
+/// A response that ends a request early.
+type Refusal = Box<Response>;
+
+/// Who may come in.
+#[derive(Debug, Clone, Default)]
+pub struct HttpConfig {
+    /// Every request has to bring it; none for anybody who reaches the address
+    pub token: Option<String>,
+    /// Names by which the server may be addressed, beside those of this machine itself
+    pub hosts: Vec<String>,
+}
+
+struct Service {
+    server: Arc<Server>,
+    guard: Guard,
+    sessions: Sessions,
+}
+
+impl Server {
+    /// Serve until the server's session is cancelled.
+    pub async fn serve_http(
+        self: &Arc<Self>,
+        listener: haft_host::Listener,
+        config: HttpConfig,
+    ) -> std::io::Result<()> {
+        let cancel = self.session.caller().cancel.clone();
+        let listener = listener.tap_io(|stream| {
+            // Small answers must not wait for more; a stream that refuses is only slower.
+            let _ = stream.set_nodelay(true);
+        });
+        axum::serve(listener, self.router(config))
+            .with_graceful_shutdown(async move { cancel.cancelled().await })
+            .await
+    }
+
+    /// The server at `/mcp`, to be mounted or served.
+    pub fn router(self: &Arc<Self>, config: HttpConfig) -> Router {
+        let service = Service {
+            server: self.clone(),
+            guard: Guard::new(config),
+            sessions: Sessions::default(),
+        };
+        Router::new()
+            .route("/mcp", any(serve))
+            .with_state(Arc::new(service))
+    }
+}
+
+async fn serve(State(service): State<Arc<Service>>, request: Request) -> Response {
+    // Strangers learn nothing, not even whether their request could be read.
+    if let Err(refusal) = service.guard.admit(request.headers()) {
+        return *refusal;
+    }
+    let method = request.method().clone();
+    let result = match method {
+        Method::POST => post(&service, request).await,
+        Method::GET => service.sessions.listen(&service.server, request.headers()),
+        Method::DELETE => service.sessions.end(request.headers()),
+        _ => Err(refused(StatusCode::METHOD_NOT_ALLOWED, "use POST")),
+    };
+    result.unwrap_or_else(|refusal| *refusal)
+}
+
+async fn post(service: &Service, request: Request) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let bytes = to_bytes(body, BODY)
+        .await
+        .map_err(|_| refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large"))?;
+    let message = Incoming::parse(&bytes)
+        .map_err(|(id, error)| Box::new(failure(id.as_deref(), &error, StatusCode::BAD_REQUEST)))?;
+    let headers = &parts.headers;
+    let seat = seat(service, headers, &message.kind)?;
+    let opens = matches!(&message.kind, Kind::Request { method, .. } if method == "initialize");
+    let outbox = Arc::new(Outbox::default());
+    let accepted = seat.connection.accept(message.kind, &outbox);
+    let mut response = match accepted {
+        Accepted::Done => StatusCode::ACCEPTED.into_response(),
+        Accepted::Reply(id, reply) => replied(&id, &reply, seat.stateless),
+        Accepted::Work(id, work) => {
+            stream::answer(id, work, outbox, seat.stateless, seat.connection.clone()).await
+        }
+    };
+    if opens && seat.connection.agreed().is_some() {
+        let id = service.sessions.open(seat.connection)?;
+        response.headers_mut().insert(SESSION, id);
+    }
+    Ok(response)
+}
+
+/// The connection a message belongs to.
+struct Seat {
+    connection: Arc<Connection>,
+    stateless: bool,
+}
+
+fn seat(service: &Service, headers: &HeaderMap, kind: &Kind<'_>) -> Result<Seat, Refusal> {
+    let id = match kind {
+        Kind::Request { id, .. } => Some(&**id),
+        _ => None,
+    };
+    let bad = |error: RpcError| Box::new(failure(id, &error, StatusCode::BAD_REQUEST));
+    if headers::speaks_for_itself(headers, kind) {
+        let snapshot = service.server.runtime.registry().snapshot();
+        headers::agree(headers, kind, &snapshot).map_err(bad)?;
+        return Ok(Seat {
+            connection: Connection::new(service.server.clone(), true),
+            stateless: true,
+        });
+    }
+    let seat = |connection| Seat {
+        connection,
+        stateless: false,
+    };
+    if let Some(named) = headers.get(SESSION) {
+        return service.sessions.find(named).map(seat);
+    }
+    let connection = Connection::new(service.server.clone(), false);
+    let opens = matches!(kind, Kind::Request { method, .. } if method == "initialize");
+    if !opens {
+        // A client that keeps no session is served as far as that goes: it cannot be asked.
+        let revision = headers::revision(headers).unwrap_or(Revision::V2025_03_26);
+        let agreed = Agreed {
+            revision,
+            capabilities: Capabilities::default(),
+        };
+        connection.agree(agreed).map_err(bad)?;
+    }
+    Ok(seat(connection))
+}
+
+/// A reply that is there already.
+fn replied(id: &Id, reply: &Reply, stateless: bool) -> Response {
+    let status = match reply {
+        Reply::Error(error) if stateless => status_of(error),
+        _ => StatusCode::OK,
+    };
+    let mut out = Vec::new();
+    reply.write(id, &mut out);
+    json(status, out)
+}
+
+/// Since 2026-07-28 some errors have a status of their own.
+fn status_of(error: &RpcError) -> StatusCode {
+    use crate::wire::code;
+    match error.code {
+        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION => {
+            StatusCode::BAD_REQUEST
+        }
+        _ if error.malformed => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+fn json(status: StatusCode, body: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+fn failure(id: Option<&str>, error: &RpcError, status: StatusCode) -> Response {
+    json(status, error_reply(id, error))
+}
+
+/// A refusal of the transport, for programs as JSON-RPC too.
+fn refused(status: StatusCode, text: &str) -> Refusal {
+    Box::new(failure(None, &RpcError::invalid_request(text), status))
+}
