@@ -26,3 +26,4 @@ mod sessions;
 mod signals;
 mod tool_search;
 mod trust;
+mod variants;
