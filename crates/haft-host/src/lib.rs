@@ -6,28 +6,33 @@ mod env;
 mod files;
 mod git;
 mod listen;
+mod place;
 mod process;
 mod results;
+mod retention;
 mod sandbox;
 mod search;
 mod stdio;
 mod system;
 mod trial;
+mod undo;
 
 pub use env::{EnvPolicy, filter_env, loads_code, looks_secret};
 pub use files::{
     Before, ChangeFiles, EditFiles, Entry, EntryKind, FileChange, FilesConfig, LineRange,
     ListFiles, ListRequest, Listing, NewMode, ReadFiles, Reading, RealPaths, Resolved, Snapshot,
-    SnapshotStamp, Workspace, WriteFiles, holds_secrets, is_protected,
+    SnapshotStamp, UndoFiles, Workspace, WriteFiles, holds_secrets, is_protected,
 };
 pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
 pub use listen::{Listener, listen};
+pub use place::{Change, Kind, State, Verb};
 pub use process::{
     Finished, LONGEST_TIMEOUT, Log, LoginConfig, OUTPUT_CHARS, ProcessConfig, Program,
     RunProcesses, Session, SessionEnd, SessionRequest, ShellRequest, TAIL_CHARS, Wanted, Watch,
     guardian_main, session_main, settle, signal_name,
 };
 pub use results::{Attachments, FileResults, KeptResults, ResultWriter};
+pub use retention::{Retention, tidy};
 pub use sandbox::{
     Enclosed, Feature, Input, Isolation, Level, Limits, Report, Sandbox, Weaker, lacking,
     launcher_main, probe,
@@ -38,4 +43,5 @@ pub use search::{
 };
 pub use stdio::{Reader, Writer, standard_streams};
 pub use system::{ReadSystem, SystemInfo};
-pub use trial::{Change, Kind, State, Trial, Verb};
+pub use trial::Trial;
+pub use undo::{Back, Checkpoints, Lost, Mark, Summary, UndoConfig, UndoPlan, Which};

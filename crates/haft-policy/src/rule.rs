@@ -39,6 +39,9 @@ pub const WRITING_TOOLS: &[&str] = &[
     "batch_files",
     "BatchFiles",
     "file.undo",
+    "Undo",
+    "undo",
+    "undo_changes",
 ];
 
 /// Tools that read files.

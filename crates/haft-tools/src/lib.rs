@@ -3,6 +3,7 @@
 
 mod file;
 mod git;
+mod kept;
 mod lines;
 mod process;
 mod result;

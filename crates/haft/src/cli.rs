@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Batch(Batch),
     /// Serve haft's tools to an MCP client
     Mcp(Mcp),
+    /// Put back what a call changed in files
+    Undo(Undo),
     /// See what policy says, and what it remembers
     Policy(Policy),
     /// See and check the config
@@ -211,6 +213,21 @@ pub(crate) struct Call {
 pub(crate) struct Batch {
     /// File with an array of {id, name, args}; `-` or nothing for standard input
     pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) manner: Manner,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Undo {
+    /// Call to undo, by its id [default: the last one that changed files in the workspace]
+    #[arg(conflicts_with_all = ["whole_session", "list"])]
+    pub(crate) call: Option<String>,
+    /// Undo everything that the session has changed
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) whole_session: bool,
+    /// Undo nothing, list the last calls that changed files
+    #[arg(long)]
+    pub(crate) list: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }

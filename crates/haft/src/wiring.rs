@@ -12,9 +12,10 @@ use haft_core::{
     Caller, CancelToken, Identity, Module, Person, Powers, ResultStore, canonical_module,
 };
 use haft_host::{
-    Attachments, ChangeFiles, EditFiles, EnvPolicy, FileResults, FilesConfig, FindFiles,
-    KeptResults, Limits, ListFiles, LoginConfig, Outlet, ProcessConfig, ReadFiles, ReadGit,
-    ReadSystem, RealPaths, RunProcesses, Sandbox, SearchText, Workspace, WriteFiles,
+    Attachments, ChangeFiles, Checkpoints, EditFiles, EnvPolicy, FileResults, FilesConfig,
+    FindFiles, KeptResults, Limits, ListFiles, LoginConfig, Outlet, ProcessConfig, ReadFiles,
+    ReadGit, ReadSystem, RealPaths, RunProcesses, Sandbox, SearchText, UndoFiles, Workspace,
+    WriteFiles,
 };
 use haft_policy::{Layer, Places, Policy, PolicyError, Who};
 use haft_runtime::{
@@ -132,6 +133,20 @@ impl House {
 }
 
 impl House {
+    /// Remove what haft has kept for long enough. Nothing depends on it, so nobody is told when
+    /// it fails.
+    pub(crate) fn tidy(&self) {
+        let config = &self.loaded.effective;
+        let home = self.home.path();
+        let results = FileResults::new(home);
+        let changes = Checkpoints::new(home, config.undo.limits());
+        let _ = haft_host::tidy(
+            home,
+            (&results, config.results.retention()),
+            (&changes, config.undo.retention()),
+        );
+    }
+
     /// Whether policy would take this rule as a remembered one.
     pub(crate) fn check_rule(&self, rule: &str) -> Result<(), Hinted> {
         let mut layers = self.loaded.layers.clone();
@@ -290,11 +305,15 @@ fn empowered(
     background: bool,
 ) -> Result<(Caller, RunProcesses)> {
     let config = &loaded.effective;
-    let workspace = Arc::new(Workspace::open(FilesConfig {
+    let workspace = Workspace::open(FilesConfig {
         workspace: loaded.workspace.clone(),
         roots: config.files.roots.iter().map(PathBuf::from).collect(),
         home: home.path().to_owned(),
-    })?);
+    })?;
+    let workspace = Arc::new(match config.undo.enabled() {
+        true => workspace.keeping(Checkpoints::new(home.path(), config.undo.limits())),
+        false => workspace,
+    });
     let results = Arc::new(FileResults::new(home.path()));
     let processes = RunProcesses::new(
         ProcessConfig {
@@ -334,6 +353,7 @@ fn empowered(
     powers.insert(WriteFiles::new(workspace.clone()));
     powers.insert(EditFiles::new(workspace.clone()));
     powers.insert(ChangeFiles::new(workspace.clone()));
+    powers.insert(UndoFiles::new(workspace.clone()));
     powers.insert(ReadGit::new(workspace));
     powers.insert(KeptResults::new(store.clone()));
     powers.insert(Attachments);

@@ -10,8 +10,10 @@ use super::apply::apply;
 use super::edit::{Known, Snapshot, snapshot};
 use super::list::{EntryKind, ListRequest, Listing, list};
 use super::open::Stamp;
+use super::undo::touched;
 use super::{Resolved, Workspace};
 use crate::blocking::blocking;
+use crate::undo::{Lost, Mark};
 
 /// The power to write, move and remove several files in one go.
 #[derive(Debug, Clone)]
@@ -139,10 +141,19 @@ impl ChangeFiles {
         blocking(move || snapshot(&workspace, &place, &session, Known::AnyState, &cancel)).await
     }
 
-    /// Make all these changes, or none of them.
-    pub async fn apply(&self, changes: Vec<FileChange>, cx: &ToolContext) -> Result<(), ToolError> {
-        let workspace = self.0.clone();
+    /// Make all these changes, or none of them. The answer is what cannot be put back.
+    pub async fn apply(
+        &self,
+        changes: Vec<FileChange>,
+        cx: &ToolContext,
+    ) -> Result<Vec<Lost>, ToolError> {
+        let (workspace, mark) = (self.0.clone(), Mark::of(cx));
         let (session, cancel) = (cx.caller.session.clone(), cx.cancel.clone());
-        blocking(move || apply(&workspace, &changes, &session, &cancel)).await
+        blocking(move || {
+            let work = || apply(&workspace, &changes, &session, &cancel);
+            let ((), lost) = workspace.kept(mark, &touched(&changes), work)?;
+            Ok(lost)
+        })
+        .await
     }
 }

@@ -10,6 +10,7 @@ use super::read::{TEXT_LIMIT, Unreadable, first_bad_line, read_capped};
 use super::write::{Expected, changed, replace};
 use super::{Resolved, Workspace};
 use crate::blocking::blocking;
+use crate::undo::Lost;
 
 /// The power to change files that are there.
 #[derive(Debug, Clone)]
@@ -96,14 +97,15 @@ impl EditFiles {
         blocking(move || snapshot(&workspace, &place, &session, Known::Latest, &cancel)).await
     }
 
-    /// Put a changed text in the place of the one that was read.
+    /// Put a changed text in the place of the one that was read. The answer is what cannot be
+    /// put back.
     pub async fn replace(
         &self,
         place: &Resolved,
         before: &Snapshot,
         after: String,
         cx: &ToolContext,
-    ) -> Result<(), ToolError> {
+    ) -> Result<Vec<Lost>, ToolError> {
         let expected = Expected::State(before.stamp);
         let content = before.encode(place, &after)?;
         replace(&self.0, place, content, expected, cx).await

@@ -17,6 +17,7 @@ mod read;
 mod remove;
 mod seen;
 mod steps;
+mod undo;
 mod walk;
 mod write;
 
@@ -31,8 +32,10 @@ pub use edit::{EditFiles, Snapshot};
 pub use list::{Entry, EntryKind, ListFiles, ListRequest, Listing};
 pub use protected::{holds_secrets, is_protected};
 pub use read::{LineRange, ReadFiles, Reading};
+pub use undo::UndoFiles;
 pub use write::WriteFiles;
 
+use crate::undo::Checkpoints;
 use error::clipped;
 pub(crate) use error::{failure, not_regular};
 pub(crate) use open::open_dir;
@@ -66,6 +69,8 @@ pub struct Workspace {
     /// The way to it as it was given: a link on that way is ours too
     way_home: PathBuf,
     seen: Seen,
+    /// Where changes are kept, if they are
+    checkpoints: Option<Checkpoints>,
 }
 
 #[derive(Debug)]
@@ -142,6 +147,7 @@ impl Workspace {
             home,
             way_home,
             seen: Seen::default(),
+            checkpoints: None,
         })
     }
 

@@ -19,6 +19,7 @@ use super::read::{TEXT_LIMIT, read_capped};
 use super::seen::Version;
 use super::{Resolved, Workspace};
 use crate::blocking::blocking;
+use crate::undo::{Lost, Mark, Touch};
 
 /// The power to create and replace files.
 #[derive(Debug, Clone)]
@@ -37,13 +38,14 @@ impl WriteFiles {
         self.0.resolve_for_writing(path)
     }
 
-    /// Give a file this content, making folders on the way.
+    /// Give a file this content, making folders on the way. The answer is what cannot be put
+    /// back.
     pub async fn write(
         &self,
         place: &Resolved,
         content: Vec<u8>,
         cx: &ToolContext,
-    ) -> Result<(), ToolError> {
+    ) -> Result<Vec<Lost>, ToolError> {
         replace(&self.0, place, content, Expected::Anything, cx).await
     }
 
@@ -81,20 +83,16 @@ pub(super) async fn replace(
     content: Vec<u8>,
     expected: Expected,
     cx: &ToolContext,
-) -> Result<(), ToolError> {
-    let (workspace, place) = (workspace.clone(), place.clone());
+) -> Result<Vec<Lost>, ToolError> {
+    let (workspace, place, mark) = (workspace.clone(), place.clone(), Mark::of(cx));
     let (session, cancel) = (cx.caller.session.clone(), cx.cancel.clone());
     blocking(move || {
-        replace_now(
-            workspace.handle(&place),
-            &place,
-            &content,
-            expected,
-            &cancel,
-        )?;
+        let root = workspace.handle(&place);
+        let work = || replace_now(root, &place, &content, expected, &cancel);
+        let ((), lost) = workspace.kept(mark, &[(&place, Touch::Here)], work)?;
         let version = Version::Content(blake3::hash(&content));
         workspace.seen.note(&session, place.path(), version);
-        Ok(())
+        Ok(lost)
     })
     .await
 }

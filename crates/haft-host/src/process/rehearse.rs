@@ -12,6 +12,7 @@ use crate::blocking::blocking;
 use crate::sandbox;
 use crate::sandbox::{Input, Isolation, Level, Sandbox};
 use crate::trial::{Trial, Trials};
+use crate::undo::{Lost, Mark, Touch, unkept};
 
 impl RunProcesses {
     /// Run a line without letting it change anything, and keep what it would have changed.
@@ -70,9 +71,29 @@ impl RunProcesses {
             .load(id, session, self.inner.workspace.path())
     }
 
-    /// Put what a trial changed in place: all of it, or nothing and an answer why.
-    pub async fn commit_trial(&self, trial: Trial) -> Result<Trial, ToolError> {
-        blocking(move || trial.commit().map(|()| trial)).await
+    /// Put what a trial changed in place: all of it, or nothing and an answer why. With what
+    /// cannot be undone.
+    pub async fn commit_trial(
+        &self,
+        trial: Trial,
+        mark: Mark,
+    ) -> Result<(Trial, Vec<Lost>), ToolError> {
+        let workspace = self.inner.workspace.clone();
+        blocking(move || {
+            let Some(mut recorder) = workspace.recorder(mark)? else {
+                return trial.commit().map(|()| (trial, Vec::new()));
+            };
+            for change in &trial.changes {
+                recorder
+                    .touch(0, &change.path, Touch::Here)
+                    .map_err(unkept)?;
+            }
+            recorder.sync().map_err(unkept)?;
+            let done = trial.commit();
+            let recorded = recorder.finish().unwrap_or_default();
+            done.map(|()| (trial, recorded.lost))
+        })
+        .await
     }
 
     /// Drop a trial.

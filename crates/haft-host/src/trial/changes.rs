@@ -7,55 +7,23 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, chmodat, fgetxattr, statat};
-use serde::{Deserialize, Serialize};
 
-use super::state::{Kind, State, digest, path_bytes};
-use super::tree::{names, open_folder};
+use crate::place::{Change, Kind, State, digest, names, open_folder};
 use crate::sandbox::{PROJECT_CONFIG, is_placeholder};
 
 /// The mark of a folder that hides all beneath it.
 const OPAQUE: &str = "user.overlay.opaque";
 
-/// One place that would be different.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
-    /// Seen from the workspace
-    #[serde(with = "path_bytes")]
-    pub path: PathBuf,
-    /// None when it would be new
-    pub before: Option<State>,
-    /// None when it would be gone
-    pub after: Option<State>,
-}
-
-/// How a place would be different.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    Added,
-    Changed,
-    Deleted,
-}
-
-impl Change {
-    pub fn verb(&self) -> Verb {
-        match (&self.before, &self.after) {
-            (None, _) => Verb::Added,
-            (_, None) => Verb::Deleted,
-            _ => Verb::Changed,
-        }
-    }
-}
-
 /// What a walk has found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) changes: Vec<Change>,
+pub(crate) struct Found {
+    pub(crate) changes: Vec<Change>,
     /// Pipes, sockets, devices and a new config of haft's, which are not carried over
-    pub(super) left_out: Vec<PathBuf>,
+    pub(crate) left_out: Vec<PathBuf>,
 }
 
 /// Compare the upper layer with the workspace beneath it.
-pub(super) fn find(upper: &OwnedFd, lower: &OwnedFd) -> io::Result<Found> {
+pub(crate) fn find(upper: &OwnedFd, lower: &OwnedFd) -> io::Result<Found> {
     let mut found = Found::default();
     found.walk(upper, Some(lower), Path::new(""))?;
     Ok(found)

@@ -1,27 +1,26 @@
 //! A command tried out: it runs on a layer over the workspace that takes every write, and what
 //! it would have changed is kept under an id until somebody puts it in place or drops it.
 
-mod apply;
 mod changes;
-mod state;
-mod tree;
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haft_core::ToolError;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, flock, readlinkat};
 use serde::{Deserialize, Serialize};
 
-pub use changes::{Change, Verb};
-pub use state::{Kind, State};
+#[cfg(test)]
+pub(crate) use changes::find;
 
+use crate::place::{
+    self, Change, JOURNAL, Kind, Source, State, Tree, lay_file, lay_link, open_file, path_bytes,
+};
 use crate::sandbox::OverlayDirs;
-use state::path_bytes;
-use tree::Tree;
 
 /// How long a trial is kept that nobody decides on.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -156,7 +155,7 @@ impl Trials {
                     .is_ok_and(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok())
             };
             // One that was being put in place when its haft died is not thrown away.
-            if old && free() && !entry.path().join(apply::JOURNAL).exists() {
+            if old && free() && !entry.path().join(JOURNAL).exists() {
                 remove(&entry.path());
             }
         }
@@ -218,16 +217,24 @@ impl Drop for Begun {
 impl Trial {
     /// Put every change in place, or none. The trial is used up by that.
     pub(crate) fn commit(&self) -> Result<(), ToolError> {
-        apply::apply(&self.workspace, &self.dir, &self.changes)?;
+        let broken = |error: io::Error| {
+            ToolError::failed(format!("the trial cannot be applied: {error}")).caused_by(error)
+        };
+        let tree = Tree::open(&self.workspace).map_err(broken)?;
+        let mut upper = Upper(Tree::open(&self.dir.join(UPPER)).map_err(broken)?);
+        place::apply(tree, &self.dir, &self.changes, &mut upper)
+            .map_err(|stopped| stopped.told("the trial", AGAIN))?;
         remove(&self.dir);
         Ok(())
     }
 
     /// Forget it.
     pub(crate) fn discard(self) -> Result<(), ToolError> {
-        apply::recover(&self.workspace, &self.dir).map_err(|error| {
-            ToolError::failed("an interrupted commit cannot be undone").caused_by(error)
-        })?;
+        Tree::open(&self.workspace)
+            .and_then(|tree| place::recover(tree, &self.dir))
+            .map_err(|error| {
+                ToolError::failed("an interrupted commit cannot be undone").caused_by(error)
+            })?;
         remove(&self.dir);
         Ok(())
     }
@@ -243,7 +250,7 @@ impl Trial {
             let mut tree = Tree::open(root).ok()?;
             let (folder, name) = tree.parent(&change.path).ok()?;
             let mut content = Vec::new();
-            let file = File::from(tree::open_file(folder, name).ok()?);
+            let file = File::from(open_file(folder, name).ok()?);
             file.take(most + 1).read_to_end(&mut content).ok()?;
             (content.len() as u64 <= most).then_some(content)
         };
@@ -251,6 +258,26 @@ impl Trial {
             read(&self.workspace, &change.before),
             read(&self.dir.join(UPPER), &change.after),
         )
+    }
+}
+
+/// What to do when the workspace is no longer as a trial saw it.
+const AGAIN: &str = "run the command again to see what it does now";
+
+/// The layer that took a trial's writes.
+pub(crate) struct Upper(pub(crate) Tree);
+
+impl Source for Upper {
+    fn lay(&mut self, _: usize, change: &Change, to: &OwnedFd, name: &str) -> io::Result<()> {
+        let Some(after) = &change.after else {
+            return Ok(());
+        };
+        let (folder, own_name) = self.0.parent(&change.path)?;
+        if after.kind == Kind::Link {
+            let target = readlinkat(folder, own_name, Vec::new())?;
+            return lay_link(target.as_bytes(), to, name);
+        }
+        lay_file(&mut open_file(folder, own_name)?.into(), after, to, name)
     }
 }
 

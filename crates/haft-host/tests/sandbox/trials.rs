@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use haft_core::ErrorCode;
-use haft_host::{Level, Verb};
+use haft_host::{Level, Mark, Verb};
 
 use crate::fixture::{Fixture, runtime};
 
@@ -112,7 +112,9 @@ pub(crate) fn a_commit_is_what_the_line_would_have_done() {
             .map(|change| format!("{:?} {:?}", change.verb(), change.path))
             .collect();
         assert_eq!(changes.len(), *expected, "{line}: {changes:#?}");
-        runtime().block_on(power.commit_trial(trial)).unwrap();
+        runtime()
+            .block_on(power.commit_trial(trial, Mark::default()))
+            .unwrap();
 
         let real = fixture();
         if !line.starts_with("mkfifo") {
@@ -163,7 +165,9 @@ pub(crate) fn ids_are_bound_and_good_once() {
     // Another process would find it too.
     let again = fixture.power(fixture.sandbox(Level::Sandboxed)).unwrap();
     let trial = again.trial(&id, "s").unwrap();
-    runtime().block_on(again.commit_trial(trial)).unwrap();
+    runtime()
+        .block_on(again.commit_trial(trial, Mark::default()))
+        .unwrap();
     assert_eq!(fs::read_to_string(fixture.work.join("n")).unwrap(), "x\n");
     assert!(again.trial(&id, "s").is_err());
 }
@@ -184,7 +188,9 @@ pub(crate) fn a_trial_is_no_way_out() {
     ] {
         let (finished, trial) = fixture.rehearse(&power, line).unwrap();
         assert_ne!(finished.exit_code, Some(0), "{line}: {}", finished.output);
-        runtime().block_on(power.commit_trial(trial)).unwrap();
+        runtime()
+            .block_on(power.commit_trial(trial, Mark::default()))
+            .unwrap();
         assert!(!fixture.work.join(".git/hooks/pre-commit").exists());
         assert!(!fixture.work.join("haft.yaml").exists());
         let canary = fs::read_to_string(fixture.outside.join("canary")).unwrap();
@@ -193,12 +199,16 @@ pub(crate) fn a_trial_is_no_way_out() {
     // A link that leads out is only a link; nothing is written through it later.
     let line = "rm -r src && ln -s @OUT src";
     let (_, trial) = fixture.rehearse(&power, line).unwrap();
-    runtime().block_on(power.commit_trial(trial)).unwrap();
+    runtime()
+        .block_on(power.commit_trial(trial, Mark::default()))
+        .unwrap();
     assert!(fixture.work.join("src").is_symlink());
     let (_, trial) = fixture
         .rehearse(&power, "rm src; mkdir src; echo x > src/canary")
         .unwrap();
-    runtime().block_on(power.commit_trial(trial)).unwrap();
+    runtime()
+        .block_on(power.commit_trial(trial, Mark::default()))
+        .unwrap();
     let canary = fs::read_to_string(fixture.outside.join("canary")).unwrap();
     assert_eq!(canary, crate::fixture::CANARY);
 }
@@ -210,7 +220,9 @@ pub(crate) fn a_commit_follows_no_link() {
     let (_, trial) = fixture.rehearse(&power, "echo evil > src/canary").unwrap();
     fs::rename(fixture.work.join("src"), fixture.work.join("aside")).unwrap();
     std::os::unix::fs::symlink(&fixture.outside, fixture.work.join("src")).unwrap();
-    let error = runtime().block_on(power.commit_trial(trial)).unwrap_err();
+    let error = runtime()
+        .block_on(power.commit_trial(trial, Mark::default()))
+        .unwrap_err();
     assert_eq!(error.code, ErrorCode::Conflict, "{error}");
     let canary = fs::read_to_string(fixture.outside.join("canary")).unwrap();
     assert_eq!(canary, crate::fixture::CANARY);
@@ -241,7 +253,9 @@ pub(crate) fn a_change_while_it_ran_is_a_conflict() {
     });
     let (_, trial) = fixture.rehearse(&power, line).unwrap();
     meddler.join().unwrap();
-    let error = runtime().block_on(power.commit_trial(trial)).unwrap_err();
+    let error = runtime()
+        .block_on(power.commit_trial(trial, Mark::default()))
+        .unwrap_err();
     assert_eq!(error.code, ErrorCode::Conflict, "{error}");
     assert_eq!(fs::read_to_string(file).unwrap(), "somebody else\n");
 }

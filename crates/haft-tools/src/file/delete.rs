@@ -11,6 +11,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::kept;
+
 /// More entries than are looked over one by one before a folder is moved or deleted.
 pub(super) const MOST: usize = 1_000_000;
 
@@ -84,14 +86,15 @@ impl Tool for Delete {
             place: plan.place.clone(),
             before: Before::Anything,
         };
-        files.apply(vec![change], cx).await?;
+        let lost = files.apply(vec![change], cx).await?;
         let deleted = plan.inside.entries.len() + 1;
         let path = plan.place.path().to_string_lossy();
         let what = match plan.kind {
             EntryKind::Directory => format!("deleted {path} with {} entries", deleted - 1),
             _ => format!("deleted {path}"),
         };
-        Ok(Output::text(what).and_structured(plan.value()))
+        let output = Output::text(what).and_structured(plan.value());
+        Ok(kept::with_lost(output, &lost))
     }
 
     async fn preview(self, files: &ChangeFiles, cx: &ToolContext) -> ToolResult {

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::diff;
 use super::nearest::nearest;
 use super::target::Target;
+use crate::kept;
 
 /// Replace exact text in a file. The text must occur exactly once, unless `replace_all` is set.
 /// Several replacements go into `edits`: they are made in order, all or none.
@@ -101,17 +102,16 @@ impl Tool for Edit {
         let changes = self.changes()?;
         let before = files.read(place, cx).await?;
         let (after, replacements) = apply(&before.text, &changes)?;
-        files.replace(place, &before, after, cx).await?;
+        let lost = files.replace(place, &before, after, cx).await?;
         let path = place.path().to_string_lossy();
         let noun = if replacements == 1 {
             "replacement"
         } else {
             "replacements"
         };
-        Ok(
-            Output::text(format!("made {replacements} {noun} in {path}"))
-                .and_structured(json!({"path": path, "replacements": replacements})),
-        )
+        let output = Output::text(format!("made {replacements} {noun} in {path}"))
+            .and_structured(json!({"path": path, "replacements": replacements}));
+        Ok(kept::with_lost(output, &lost))
     }
 
     async fn preview(self, files: &EditFiles, cx: &ToolContext) -> ToolResult {

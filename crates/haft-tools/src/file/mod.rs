@@ -15,6 +15,7 @@ mod read;
 mod reduce;
 mod relocate;
 mod target;
+mod undo;
 mod unified;
 mod write;
 
@@ -41,6 +42,7 @@ pub(crate) fn pack() -> Pack {
             typed::<relocate::Move>(),
             typed::<delete::Delete>(),
             typed::<batch::Batch>(),
+            typed::<undo::Undo>(),
             typed::<list::List>(),
             typed::<glob::Glob>(),
             typed::<grep::Grep>(),

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::diff;
 use super::hunks::{self, Patched};
 use super::unified::{self, FilePatch, Kind};
+use crate::kept;
 
 /// Apply a unified diff, as `git diff` writes it, to the files it names: all of it or nothing.
 /// New files, deletions, renames and mode changes are understood. Where a hunk does not fit, the
@@ -108,8 +109,9 @@ impl Tool for Patch {
         let changes = made
             .iter_mut()
             .flat_map(|one| std::mem::take(&mut one.changes));
-        files.apply(changes.collect(), cx).await?;
-        Ok(Output::text(told(&made)).and_structured(structured(&made)))
+        let lost = files.apply(changes.collect(), cx).await?;
+        let output = Output::text(told(&made)).and_structured(structured(&made));
+        Ok(kept::with_lost(output, &lost))
     }
 
     async fn preview(self, files: &ChangeFiles, cx: &ToolContext) -> ToolResult {

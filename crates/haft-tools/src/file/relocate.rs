@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::delete::MOST;
+use crate::kept;
 
 /// Move or rename a file or folder, making folders on the way. Where `to` is a folder that is
 /// there, it is moved into it. What is there is not replaced unless `overwrite` is set, and a
@@ -80,8 +81,8 @@ impl Tool for Move {
             to: plan.to.clone(),
             overwrite,
         };
-        files.apply(vec![change], cx).await?;
-        Ok(plan.told("moved"))
+        let lost = files.apply(vec![change], cx).await?;
+        Ok(kept::with_lost(plan.told("moved"), &lost))
     }
 
     async fn preview(self, files: &ChangeFiles, cx: &ToolContext) -> ToolResult {

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::diff;
 use super::target::Target;
+use crate::kept;
 
 /// Write a file: create it, with the folders on the way, or replace its whole content. The file
 /// is never left half written.
@@ -63,10 +64,11 @@ impl Tool for Write {
     async fn run(self, files: &WriteFiles, cx: &ToolContext) -> ToolResult {
         let place = self.place(files)?.clone();
         let bytes = self.content.len();
-        files.write(&place, self.content.into_bytes(), cx).await?;
+        let lost = files.write(&place, self.content.into_bytes(), cx).await?;
         let path = place.path().to_string_lossy();
-        Ok(Output::text(format!("wrote {bytes} bytes to {path}"))
-            .and_structured(json!({"path": path, "bytes": bytes})))
+        let output = Output::text(format!("wrote {bytes} bytes to {path}"))
+            .and_structured(json!({"path": path, "bytes": bytes}));
+        Ok(kept::with_lost(output, &lost))
     }
 
     async fn preview(self, files: &WriteFiles, cx: &ToolContext) -> ToolResult {

@@ -5,12 +5,13 @@ use std::path::Path;
 use haft_core::{
     Effects, Output, Resource, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_host::{Change, RunProcesses, Trial, is_protected};
+use haft_host::{Change, Mark, RunProcesses, Trial, is_protected};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::preview::{counts, listed};
+use crate::kept;
 
 /// Above this the whole workspace is named instead of every file in it.
 const NAMED: usize = 5_000;
@@ -44,8 +45,8 @@ impl Tool for Commit {
 
     async fn run(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
         let trial = power.trial(&self.id, &cx.caller.session)?;
-        let trial = power.commit_trial(trial).await?;
-        Ok(answer(&trial))
+        let (trial, lost) = power.commit_trial(trial, Mark::of(cx)).await?;
+        Ok(kept::with_lost(answer(&trial), &lost))
     }
 }
 

@@ -6,8 +6,9 @@ use haft_core::{
     ToolContext, ToolError,
 };
 use haft_host::{
-    ChangeFiles, EditFiles, FileResults, FilesConfig, FindFiles, KeptResults, ListFiles, ReadFiles,
-    ReadGit, RealPaths, SearchText, Workspace, WriteFiles,
+    ChangeFiles, Checkpoints, EditFiles, FileResults, FilesConfig, FindFiles, KeptResults,
+    ListFiles, ReadFiles, ReadGit, RealPaths, SearchText, UndoConfig, UndoFiles, Workspace,
+    WriteFiles,
 };
 use serde_json::Value;
 
@@ -45,7 +46,8 @@ impl Fixture {
             home: home.clone(),
         })
         .unwrap();
-        let workspace = Arc::new(workspace);
+        let checkpoints = Checkpoints::new(&home, UndoConfig::default());
+        let workspace = Arc::new(workspace.keeping(checkpoints));
         let kept = Arc::new(FileResults::new(&home));
         let results: Arc<dyn ResultStore> = kept.clone();
         let mut powers = Powers::none();
@@ -53,6 +55,7 @@ impl Fixture {
         powers.insert(WriteFiles::new(workspace.clone()));
         powers.insert(EditFiles::new(workspace.clone()));
         powers.insert(ChangeFiles::new(workspace.clone()));
+        powers.insert(UndoFiles::new(workspace.clone()));
         powers.insert(ReadGit::new(workspace.clone()));
         powers.insert(ListFiles::new(workspace.clone()));
         powers.insert(FindFiles::new(workspace.clone()));

@@ -1,7 +1,7 @@
 //! `haft call`: one tool, once.
 
 use anyhow::{Result, bail};
-use haft_core::{Call, ErrorCode};
+use haft_core::{Call, ErrorCode, Outcome};
 use serde_json::{Map, Value};
 
 use crate::cli;
@@ -27,6 +27,11 @@ pub(crate) fn run(command: cli::Call) -> Result<u8> {
     let driven = drive::to_the_end(&house, manner, Voices::One, async |runtime, session| {
         runtime.call(session, call).await
     })?;
+    finish(driven, manner)
+}
+
+/// Show the outcome of one call, and say how haft exits.
+pub(super) fn finish(driven: drive::Driven<Outcome>, manner: &cli::Manner) -> Result<u8> {
     let outcome = driven.result;
     if manner.json {
         show::json(&outcome)?;

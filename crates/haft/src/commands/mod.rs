@@ -14,6 +14,7 @@ mod policy;
 mod stats;
 mod tools;
 mod trust;
+mod undo;
 
 use anyhow::Result;
 use jiff::Timestamp;
@@ -28,6 +29,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8> {
         Command::Call(command) => call::run(command),
         Command::Batch(command) => batch::run(command),
         Command::Mcp(command) => mcp::run(command),
+        Command::Undo(command) => undo::run(command),
         Command::Policy(command) => policy::run(command),
         Command::Config(command) => config::run(command),
         Command::Trust(command) => trust::run(command),

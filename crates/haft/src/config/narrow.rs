@@ -2,7 +2,7 @@
 //! else. Policy is not judged here: there the untrusted file is a layer of its own, and the
 //! strictest layer wins.
 
-use super::sections::{Config, IsolationLevel, IsolationSection};
+use super::sections::{Config, IsolationLevel, IsolationSection, ResultsSection, UndoSection};
 
 /// The owner's settings with what the project file makes tighter. What it would widen is left
 /// out and named in `notices`.
@@ -69,6 +69,9 @@ pub(super) fn narrowed(
     {
         ignored("shell.login", "it is the owner's to choose".to_owned());
     }
+    for key in owners_own(project) {
+        ignored(key, "what is kept is the owner's choice".to_owned());
+    }
     config.isolation.level = isolated(&owner.isolation, &project.isolation, &mut ignored);
     config
 }
@@ -104,4 +107,16 @@ fn extra(wanted: &[String], held: &[String]) -> Option<String> {
         .map(|item| format!("`{}`", item.escape_debug()))
         .collect();
     (!new.is_empty()).then(|| format!("it adds {}", new.join(", ")))
+}
+
+/// Sections that a project file cannot set, and does.
+fn owners_own(project: &Config) -> Vec<&'static str> {
+    let given = [
+        ("undo", project.undo != UndoSection::default()),
+        ("results", project.results != ResultsSection::default()),
+    ];
+    given
+        .into_iter()
+        .filter_map(|(key, given)| given.then_some(key))
+        .collect()
 }

@@ -3,7 +3,9 @@
 //! the accessors know what holds then.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use haft_host::Retention;
 use haft_policy::{AgentConfig, PolicyConfig, ProviderConfig, ToolsConfig};
 use haft_runtime::InjectionMode;
 use schemars::JsonSchema;
@@ -14,6 +16,7 @@ const TIMEOUT_MS: u64 = 30_000;
 const MAX_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 const MAX_OUTPUT: u64 = 10 << 20;
 const LOGIN_TIMEOUT_MS: u64 = 5000;
+const KEEP_DAYS: u64 = 30;
 
 /// Settings of haft: the owner's `config.yaml`, and `haft.yaml` in a workspace
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +38,10 @@ pub(crate) struct Config {
     pub(crate) shell: ShellSection,
     /// What is kept from the programs that tools start
     pub(crate) isolation: IsolationSection,
+    /// How changes of files are kept, so that they can be undone
+    pub(crate) undo: UndoSection,
+    /// How long whole results are kept behind their handles
+    pub(crate) results: ResultsSection,
 }
 
 /// Budgets and deadlines of calls
@@ -108,6 +115,45 @@ pub(crate) struct ShellSection {
     #[schemars(range(min = 1, max = 60_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) login_timeout_ms: Option<u64>,
+}
+
+/// How changes of files are kept, so that they can be undone
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct UndoSection {
+    /// Keep what calls change; yes if not given
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) enabled: Option<bool>,
+    /// Largest file, in bytes, whose content is kept; 268435456 if not given
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_file: Option<u64>,
+    /// Bytes that are kept of all the files one call changes; 2147483648 if not given
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_call: Option<u64>,
+    /// Days after which a call can no longer be undone; 30 if not given
+    #[schemars(range(min = 1, max = 36_500))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_days: Option<u64>,
+    /// Bytes that are kept of all calls together, the oldest go first; 5368709120 if not given
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_bytes: Option<u64>,
+}
+
+/// How long whole results are kept behind their handles
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ResultsSection {
+    /// Days after which a handle no longer opens anything; 30 if not given
+    #[schemars(range(min = 1, max = 36_500))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_days: Option<u64>,
+    /// Bytes that are kept of all results together, the oldest go first; 1073741824 if not given
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_bytes: Option<u64>,
 }
 
 /// What is kept from the programs that tools start
@@ -186,6 +232,37 @@ impl IsolationSection {
     }
 }
 
+impl ResultsSection {
+    pub(crate) fn retention(&self) -> Retention {
+        retention(self.keep_days, self.keep_bytes.unwrap_or(1 << 30))
+    }
+}
+
+fn retention(days: Option<u64>, bytes: u64) -> Retention {
+    Retention {
+        age: Duration::from_secs(days.unwrap_or(KEEP_DAYS) * 24 * 60 * 60),
+        bytes,
+    }
+}
+
+impl UndoSection {
+    pub(crate) fn retention(&self) -> Retention {
+        retention(self.keep_days, self.keep_bytes.unwrap_or(5 << 30))
+    }
+
+    pub(crate) fn enabled(&self) -> bool {
+        self.enabled.unwrap_or(true)
+    }
+
+    pub(crate) fn limits(&self) -> haft_host::UndoConfig {
+        let usual = haft_host::UndoConfig::default();
+        haft_host::UndoConfig {
+            max_file: self.max_file.unwrap_or(usual.max_file),
+            max_call: self.max_call.unwrap_or(usual.max_call),
+        }
+    }
+}
+
 impl RuntimeSection {
     pub(crate) fn result_budget(&self) -> u64 {
         self.result_budget.unwrap_or(RESULT_BUDGET)
@@ -236,6 +313,14 @@ impl Config {
         config.shell.login = Some(self.shell.login());
         config.shell.login_timeout_ms = Some(self.shell.login_timeout_ms());
         config.isolation.level = Some(self.isolation.level());
+        let undo = self.undo.limits();
+        config.undo.enabled = Some(self.undo.enabled());
+        config.undo.max_file = Some(undo.max_file);
+        config.undo.max_call = Some(undo.max_call);
+        config.undo.keep_days.get_or_insert(KEEP_DAYS);
+        config.undo.keep_bytes = Some(self.undo.retention().bytes);
+        config.results.keep_days.get_or_insert(KEEP_DAYS);
+        config.results.keep_bytes = Some(self.results.retention().bytes);
         config.tools.policy.get_or_insert_with(|| "full".to_owned());
         config.tools.autonomy.get_or_insert_default();
         config

@@ -104,5 +104,6 @@ pub(crate) fn to_the_end<T>(
     if let Some(notice) = house.recording.finish() {
         fail::notice(&notice);
     }
+    house.tidy();
     Ok(driven)
 }

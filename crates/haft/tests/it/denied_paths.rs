@@ -71,6 +71,9 @@ const ROWS: &[Row] = &[
         }
         if is_link(path) { Vec::new() } else { rows }
     }),
+    // It changes only what an earlier call has changed, and that one is denied here. What was
+    // denied after the change is tried in `undo.rs`.
+    ("file.undo", |_| Vec::new()),
     // It changes only what a dry run of `shell.exec` has changed, and that one is denied below.
     ("shell.commit", |_| Vec::new()),
     // It drops such a dry run, which lies outside the workspace.

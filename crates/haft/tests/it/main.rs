@@ -27,3 +27,4 @@ mod signals;
 mod tool_search;
 mod trust;
 mod variants;
+mod undo;

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::diff;
+use crate::kept;
 use plan::{Plan, Planned};
 
 /// Bytes of diffs after which a preview shows no more of them.
@@ -151,8 +152,9 @@ impl Tool for Batch {
                     .hint("use a narrower `pattern`, in several calls"));
             }
         }
-        files.apply(changes, cx).await?;
-        Ok(Output::text(self.told(judged)).and_structured(self.value(judged)))
+        let lost = files.apply(changes, cx).await?;
+        let output = Output::text(self.told(judged)).and_structured(self.value(judged));
+        Ok(kept::with_lost(output, &lost))
     }
 
     async fn preview(self, files: &ChangeFiles, cx: &ToolContext) -> ToolResult {

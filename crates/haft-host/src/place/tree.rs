@@ -14,13 +14,13 @@ const TRIES: usize = 32;
 
 /// A folder, and the last folder beneath it that was used.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     root: OwnedFd,
     last: Option<(PathBuf, OwnedFd)>,
 }
 
 impl Tree {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(Tree {
             root: openat(CWD, path, flags, Mode::empty())?,
@@ -28,12 +28,22 @@ impl Tree {
         })
     }
 
-    pub(super) fn root(&self) -> &OwnedFd {
+    /// The folder that is held open already.
+    pub(crate) fn of(root: OwnedFd) -> Self {
+        Tree { root, last: None }
+    }
+
+    /// The same folder once more.
+    pub(crate) fn again(&self) -> io::Result<Self> {
+        Ok(Tree::of(rustix::io::fcntl_dupfd_cloexec(&self.root, 0)?))
+    }
+
+    pub(crate) fn root(&self) -> &OwnedFd {
         &self.root
     }
 
     /// The folder that a path lies in, and its name there.
-    pub(super) fn parent<'a>(&mut self, path: &'a Path) -> io::Result<(&OwnedFd, &'a OsStr)> {
+    pub(crate) fn parent<'a>(&mut self, path: &'a Path) -> io::Result<(&OwnedFd, &'a OsStr)> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         if folder.as_os_str().is_empty() {
@@ -50,13 +60,13 @@ impl Tree {
     }
 
     /// Forget the last folder, which may no longer be where it was.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.last = None;
     }
 }
 
 /// Open something beneath a folder, no link followed.
-pub(super) fn beneath(
+pub(crate) fn beneath(
     folder: impl AsFd,
     path: &Path,
     flags: OFlags,
@@ -73,17 +83,17 @@ pub(super) fn beneath(
 }
 
 /// Open a file in a folder for reading.
-pub(super) fn open_file(folder: impl AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+pub(crate) fn open_file(folder: impl AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     beneath(folder, Path::new(name), OFlags::RDONLY | OFlags::NONBLOCK)
 }
 
 /// Open a folder in a folder.
-pub(super) fn open_folder(folder: impl AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+pub(crate) fn open_folder(folder: impl AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     beneath(folder, Path::new(name), OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
 /// The names in a folder, in order.
-pub(super) fn names(folder: impl AsFd) -> rustix::io::Result<Vec<OsString>> {
+pub(crate) fn names(folder: impl AsFd) -> rustix::io::Result<Vec<OsString>> {
     use std::os::unix::ffi::OsStrExt;
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {

@@ -1,7 +1,7 @@
 //! A commit that is interrupted at any step leaves the workspace as it was.
 
 use super::*;
-use crate::trial::changes;
+use crate::trial::{Upper, find};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 /// A workspace, and beside it a layer as an overlay would have left it.
@@ -78,10 +78,23 @@ fn listing(root: &Path) -> Vec<String> {
     lines
 }
 
+fn upper(fixture: &Fixture) -> Upper {
+    Upper(Tree::open(&fixture.trial.join("upper")).unwrap())
+}
+
+fn apply(fixture: &Fixture, changes: &[Change]) -> Result<(), Stopped> {
+    let tree = Tree::open(&fixture.work).unwrap();
+    super::apply(tree, &fixture.trial, changes, &mut upper(fixture))
+}
+
+fn recover(fixture: &Fixture) {
+    super::recover(Tree::open(&fixture.work).unwrap(), &fixture.trial).unwrap();
+}
+
 fn found(fixture: &Fixture) -> Vec<Change> {
     let upper = Tree::open(&fixture.trial.join("upper")).unwrap();
     let lower = Tree::open(&fixture.work).unwrap();
-    changes::find(upper.root(), lower.root()).unwrap().changes
+    find(upper.root(), lower.root()).unwrap().changes
 }
 
 #[test]
@@ -115,7 +128,7 @@ fn the_changes_are_found() {
 #[test]
 fn all_is_put_in_place() {
     let fixture = fixture();
-    apply(&fixture.work, &fixture.trial, &found(&fixture)).unwrap();
+    apply(&fixture, &found(&fixture)).unwrap();
     assert_eq!(
         listing(&fixture.work),
         [
@@ -144,17 +157,59 @@ fn a_crash_at_any_step_is_undone() {
         write_durably(&fixture.trial, JOURNAL, &journal).unwrap();
         let tree = Tree::open(&fixture.work).unwrap();
         let mut work = Work::begin(tree, aside(&fixture.trial), &changes).unwrap();
-        let mut upper = Tree::open(&fixture.trial.join("upper")).unwrap();
-        assert!(work.stage(&mut upper, &steps).is_ok());
+        assert!(work.stage(&mut upper(&fixture), &steps).is_ok());
         for step in &steps[..taken] {
             assert!(work.take(step).is_ok(), "{step:?}");
         }
         drop(work);
-        recover(&fixture.work, &fixture.trial).unwrap();
+        recover(&fixture);
         assert_eq!(listing(&fixture.work), before, "after {taken} steps");
         // Twice is no worse than once.
-        recover(&fixture.work, &fixture.trial).unwrap();
+        recover(&fixture);
         assert_eq!(listing(&fixture.work), before, "after {taken} steps");
+    }
+}
+
+/// Lays so many things, then the disk is full.
+struct Full(Upper, usize);
+
+impl Source for Full {
+    fn lay(&mut self, number: usize, change: &Change, to: &OwnedFd, name: &str) -> io::Result<()> {
+        if self.1 == 0 {
+            return Err(Errno::NOSPC.into());
+        }
+        self.1 -= 1;
+        self.0.lay(number, change, to, name)
+    }
+}
+
+#[test]
+fn a_full_disk_while_things_are_laid_beside_changes_nothing() {
+    for room in 0..4 {
+        let fixture = fixture();
+        let before = listing(&fixture.work);
+        let changes = found(&fixture);
+        let tree = Tree::open(&fixture.work).unwrap();
+        let mut full = Full(upper(&fixture), room);
+        let stopped = super::apply(tree, &fixture.trial, &changes, &mut full);
+        assert!(matches!(stopped, Err(Stopped::Failed(..))), "{stopped:?}");
+        assert_eq!(listing(&fixture.work), before, "room for {room}");
+        apply(&fixture, &changes).unwrap();
+    }
+}
+
+#[test]
+fn a_crash_while_things_are_laid_beside_changes_nothing() {
+    for room in 0..=4 {
+        let fixture = fixture();
+        let before = listing(&fixture.work);
+        let changes = found(&fixture);
+        let tree = Tree::open(&fixture.work).unwrap();
+        let mut work = Work::begin(tree, aside(&fixture.trial), &changes).unwrap();
+        let _ = work.stage(&mut Full(upper(&fixture), room), &steps(&changes));
+        drop(work);
+        recover(&fixture);
+        assert_eq!(listing(&fixture.work), before, "room for {room}");
     }
 }
 
@@ -162,9 +217,9 @@ fn a_crash_at_any_step_is_undone() {
 fn a_crash_after_the_last_step_is_not_undone() {
     let fixture = fixture();
     let changes = found(&fixture);
-    apply(&fixture.work, &fixture.trial, &changes).unwrap();
+    apply(&fixture, &changes).unwrap();
     let after = listing(&fixture.work);
-    recover(&fixture.work, &fixture.trial).unwrap();
+    recover(&fixture);
     assert_eq!(listing(&fixture.work), after);
 }
 
@@ -176,12 +231,8 @@ fn what_changed_beneath_is_a_conflict() {
         let changes = found(&fixture);
         meddle(&fixture.work);
         let before = listing(&fixture.work);
-        let error = apply(&fixture.work, &fixture.trial, &changes).unwrap_err();
-        assert_eq!(
-            error.code,
-            haft_core::ErrorCode::Conflict,
-            "{what}: {error}"
-        );
+        let error = apply(&fixture, &changes).unwrap_err();
+        assert!(matches!(error, Stopped::Conflict(_)), "{what}: {error:?}");
         assert_eq!(listing(&fixture.work), before, "{what}");
     };
     check("written", &|work| {
@@ -219,7 +270,7 @@ fn the_same_content_again_is_no_conflict() {
     let fixture = fixture();
     let changes = found(&fixture);
     fs::write(fixture.work.join("a"), "a").unwrap();
-    apply(&fixture.work, &fixture.trial, &changes).unwrap();
+    apply(&fixture, &changes).unwrap();
     assert_eq!(
         fs::read_to_string(fixture.work.join("a")).unwrap(),
         "changed"

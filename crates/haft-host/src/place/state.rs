@@ -31,12 +31,15 @@ pub struct State {
     inode: u64,
     modified: (i64, i64),
     changed: (i64, i64),
+    /// Who owns it, where somebody may have to put it back
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<(u32, u32)>,
     /// Of the content, where it was read
-    pub(super) digest: Option<[u8; 32]>,
+    pub(crate) digest: Option<[u8; 32]>,
 }
 
 impl State {
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(crate) fn of(stat: &Stat) -> Self {
         State {
             kind: kind(stat),
             mode: stat.st_mode & 0o1777,
@@ -44,12 +47,13 @@ impl State {
             inode: stat.st_ino,
             modified: (stat.st_mtime, nanoseconds(stat.st_mtime_nsec)),
             changed: (stat.st_ctime, nanoseconds(stat.st_ctime_nsec)),
+            owner: None,
             digest: None,
         }
     }
 
     /// What is at this name, links not followed.
-    pub(super) fn at(folder: impl AsFd, name: &OsStr) -> rustix::io::Result<Option<Self>> {
+    pub(crate) fn at(folder: impl AsFd, name: &OsStr) -> rustix::io::Result<Option<Self>> {
         match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(State::of(&stat))),
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
@@ -59,7 +63,7 @@ impl State {
 
     /// Whether nothing has touched it since, as far as its stamps tell. A move alone leaves the
     /// rest as it was, so the time of change is looked at only where it must not have moved.
-    pub(super) fn same_stamps(&self, now: &State, moved: Moved) -> bool {
+    pub(crate) fn same_stamps(&self, now: &State, moved: Moved) -> bool {
         self.kind == now.kind
             && self.mode == now.mode
             && self.inode == now.inode
@@ -70,23 +74,27 @@ impl State {
     }
 
     /// Whether it was changed later than this.
-    pub(super) fn changed_after(&self, time: (i64, i64)) -> bool {
+    pub(crate) fn changed_after(&self, time: (i64, i64)) -> bool {
         self.kind != Kind::Folder && self.changed > time
     }
 
     /// No longer claim to know it, so that it is taken for changed.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.inode = 0;
         self.digest = None;
     }
 
-    pub(super) fn modified(&self) -> (i64, i64) {
+    pub(crate) fn inode(&self) -> u64 {
+        self.inode
+    }
+
+    pub(crate) fn modified(&self) -> (i64, i64) {
         self.modified
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moved {
+pub(crate) enum Moved {
     Yes,
     No,
 }
@@ -105,7 +113,7 @@ fn nanoseconds(value: impl TryInto<i64>) -> i64 {
 }
 
 /// The digest of a file's content, or of where a link leads.
-pub(super) fn digest(folder: impl AsFd, name: &OsStr, kind: Kind) -> io::Result<[u8; 32]> {
+pub(crate) fn digest(folder: impl AsFd, name: &OsStr, kind: Kind) -> io::Result<[u8; 32]> {
     match kind {
         Kind::File => {
             let file = File::from(super::tree::open_file(folder, name)?);
@@ -122,7 +130,7 @@ pub(super) fn digest(folder: impl AsFd, name: &OsStr, kind: Kind) -> io::Result<
 }
 
 /// Paths as text where they are text, else as bytes: a name on Linux need not be UTF-8.
-pub(super) mod path_bytes {
+pub(crate) mod path_bytes {
     use super::*;
     use serde::{Deserializer, Serializer};
 
@@ -133,7 +141,7 @@ pub(super) mod path_bytes {
         Bytes(Vec<u8>),
     }
 
-    pub(in super::super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         path: &std::path::Path,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -144,7 +152,7 @@ pub(super) mod path_bytes {
         spelled.serialize(serializer)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<PathBuf, D::Error> {
         Ok(match Spelled::deserialize(deserializer)? {

@@ -1,9 +1,10 @@
-//! Putting the changes of a trial into the workspace: all of them or none.
+//! Putting changes into a workspace: all of them or none. Where the new contents come from is a
+//! [`Source`]'s business: the layer of a trial, or what was kept for an undo.
 //!
 //! What is new is first laid beside, in a folder of the workspace itself, so that each step is a
 //! rename. What is replaced is moved there too, and looked at once nobody else can reach it: if
-//! it is not what the trial saw, everything goes back. The list of steps is on disk before the
-//! first one, so a crash in between is undone by whoever comes next.
+//! it is not what was expected, everything goes back. The list of steps is on disk before the
+//! first one and not before everything lies beside, so a crash in between is undone by whoever comes next.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -13,18 +14,18 @@ use std::path::{Path, PathBuf};
 
 use haft_core::ToolError;
 use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, chmodat, fchmod, futimens, mkdirat,
-    openat, readlinkat, renameat, renameat_with, symlinkat, unlinkat,
+    AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid, chmodat, fchmod, fchown,
+    futimens, mkdirat, openat, renameat, renameat_with, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::changes::Change;
+use super::Change;
 use super::state::{Kind, Moved, State, digest, path_bytes};
-use super::tree::{Tree, open_file, open_folder};
+use super::tree::{Tree, names, open_file, open_folder};
 
-/// The list of steps, beside the trial.
-pub(super) const JOURNAL: &str = "journal.json";
+/// The list of steps, in the folder of whoever makes the changes.
+pub(crate) const JOURNAL: &str = "journal.json";
 /// Its presence says that every step was taken.
 const DONE: &str = "done";
 
@@ -50,11 +51,20 @@ enum Step {
     },
 }
 
-/// Why the changes were not put in place.
-enum Stopped {
-    /// Something is not as the trial saw it
+/// Why the changes were not put in place. Nothing has changed then, unless they are stuck.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// Something is not as it was expected
     Conflict(PathBuf),
     Failed(PathBuf, io::Error),
+    /// Not everything could be put back
+    Stuck(io::Error),
+}
+
+/// Where new contents come from.
+pub(crate) trait Source {
+    /// Lay the file or link that this change asks for under a name in a folder, with its mode.
+    fn lay(&mut self, number: usize, change: &Change, to: &OwnedFd, name: &str) -> io::Result<()>;
 }
 
 impl Stopped {
@@ -73,17 +83,24 @@ impl Stopped {
         }
     }
 
-    fn told(self) -> ToolError {
+    /// In words, with a hint for the case that somebody else was there.
+    pub(crate) fn told(self, since: &str, hint: &str) -> ToolError {
         match self {
             Stopped::Conflict(path) => {
-                ToolError::conflict(format!("changed since the trial: `{}`", path.display()))
-                    .hint("nothing was changed; run the command again to see what it does now")
+                ToolError::conflict(format!("changed since {since}: `{}`", path.display()))
+                    .hint(format!("nothing was changed; {hint}"))
             }
             Stopped::Failed(path, error) => ToolError::failed(format!(
                 "cannot be put in place: `{}`: {error}",
                 path.display()
             ))
             .hint("nothing was changed")
+            .caused_by(error),
+            Stopped::Stuck(error) => ToolError::new(
+                haft_core::ErrorCode::Uncertain,
+                "some of the changes could not be put back",
+            )
+            .hint("look into the folder `.haft-trial-…` of the workspace")
             .caused_by(error),
         }
     }
@@ -99,62 +116,63 @@ struct Work<'a> {
     changes: &'a [Change],
 }
 
-/// Put every change in place. `dir` is the trial's own folder.
-pub(super) fn apply(workspace: &Path, dir: &Path, changes: &[Change]) -> Result<(), ToolError> {
-    recover(workspace, dir).map_err(stuck)?;
-    let told = |error: io::Error| Stopped::Failed(workspace.to_owned(), error).told();
-    let mut tree = Tree::open(workspace).map_err(told)?;
-    unchanged(&mut tree, changes).map_err(Stopped::told)?;
+/// Put every change in place. `dir` is the caller's own folder, for the list of steps.
+pub(crate) fn apply(
+    mut tree: Tree,
+    dir: &Path,
+    changes: &[Change],
+    source: &mut dyn Source,
+) -> Result<(), Stopped> {
+    let failed = |error: io::Error| Stopped::Failed(PathBuf::new(), error);
+    recover(tree.again().map_err(failed)?, dir).map_err(Stopped::Stuck)?;
+    unchanged(&mut tree, changes)?;
     let steps = steps(changes);
     let aside = aside(dir);
-    write_durably(
-        dir,
-        JOURNAL,
-        &serde_json::to_vec(&steps).map_err(|e| told(e.into()))?,
-    )
-    .map_err(told)?;
-    let mut work = Work::begin(tree, aside, changes).map_err(told)?;
-    let mut upper = Tree::open(&dir.join("upper")).map_err(told)?;
-    let done = work
-        .stage(&mut upper, &steps)
-        .and_then(|()| steps.iter().try_for_each(|step| work.take(step)));
-    if let Err(stopped) = done {
-        work.undo(&steps).map_err(stuck)?;
-        return Err(stopped.told());
+    let journal = serde_json::to_vec(&steps).map_err(|error| failed(error.into()))?;
+    let mut work = Work::begin(tree, aside, changes).map_err(failed)?;
+    // Invariant: while there is no list of steps, no step was taken. Going back over steps takes
+    // what is not beside for placed, so everything must lie there first.
+    let staged = work
+        .stage(source, &steps)
+        .and_then(|()| write_durably(dir, JOURNAL, &journal).map_err(failed));
+    if let Err(stopped) = staged {
+        let _ = fs::remove_file(dir.join(JOURNAL));
+        work.clear().map_err(Stopped::Stuck)?;
+        return Err(stopped);
     }
-    work.make_durable(&steps).map_err(told)?;
-    write_durably(dir, DONE, b"").map_err(told)?;
+    if let Err(stopped) = steps.iter().try_for_each(|step| work.take(step)) {
+        work.undo(&steps).map_err(Stopped::Stuck)?;
+        fs::remove_file(dir.join(JOURNAL)).map_err(Stopped::Stuck)?;
+        return Err(stopped);
+    }
+    work.make_durable(&steps).map_err(failed)?;
+    write_durably(dir, DONE, b"").map_err(failed)?;
     // Only the old things are left to lose; they go with the next trial if not now.
     let _ = work.clear();
     Ok(())
 }
 
 /// Undo what a crash left half done.
-pub(super) fn recover(workspace: &Path, dir: &Path) -> io::Result<()> {
-    let Ok(journal) = fs::read(dir.join(JOURNAL)) else {
-        return Ok(());
+pub(crate) fn recover(tree: Tree, dir: &Path) -> io::Result<()> {
+    let journal = match fs::read(dir.join(JOURNAL)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        other => Some(other?),
     };
-    let steps: Vec<Step> = serde_json::from_slice(&journal)?;
-    let tree = Tree::open(workspace)?;
-    let mut work = match Work::reopen(tree, aside(dir)) {
-        Ok(work) => work,
+    match (Work::reopen(tree, aside(dir)), &journal) {
         // It never began, or it was cleared already.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if dir.join(DONE).exists() {
-        return work.clear();
+        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {}
+        (Err(error), _) => return Err(error),
+        (Ok(work), None) => work.clear()?,
+        (Ok(work), Some(_)) if dir.join(DONE).exists() => work.clear()?,
+        (Ok(mut work), Some(journal)) => {
+            work.undo(&serde_json::from_slice::<Vec<Step>>(journal)?)?
+        }
     }
-    work.undo(&steps)
-}
-
-fn stuck(error: io::Error) -> ToolError {
-    ToolError::new(
-        haft_core::ErrorCode::Uncertain,
-        "some of the changes could not be put back",
-    )
-    .hint("look into the folder `.haft-trial-…` of the workspace")
-    .caused_by(error)
+    match journal {
+        // What comes next begins without steps.
+        Some(_) if !dir.join(DONE).exists() => fs::remove_file(dir.join(JOURNAL)),
+        _ => Ok(()),
+    }
 }
 
 fn aside(dir: &Path) -> OsString {
@@ -181,7 +199,7 @@ fn unchanged(tree: &mut Tree, changes: &[Change]) -> Result<(), Stopped> {
             // No folder there yet, or still a file or a link: a step before will see to that.
             Err(error) => match Stopped::at(&change.path)(error) {
                 Stopped::Conflict(_) => None,
-                failed => return Err(failed),
+                other => return Err(other),
             },
         };
         match (&change.before, now) {
@@ -297,13 +315,14 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// Copy what is new beside the workspace's files.
-    fn stage(&mut self, upper: &mut Tree, steps: &[Step]) -> Result<(), Stopped> {
+    /// Lay what is new beside the workspace's files.
+    fn stage(&mut self, source: &mut dyn Source, steps: &[Step]) -> Result<(), Stopped> {
         for step in steps {
             if let Step::Place(path, number) = step
-                && let Some(after) = self.changes.get(*number).and_then(|c| c.after.as_ref())
+                && let Some(change) = self.changes.get(*number)
             {
-                copy(upper, path, after, &self.new, &number.to_string())
+                source
+                    .lay(*number, change, &self.new, &number.to_string())
                     .map_err(Stopped::at(path))?;
             }
         }
@@ -316,7 +335,7 @@ impl<'a> Work<'a> {
         if steps.len() > FEW {
             return rustix::fs::syncfs(self.tree.root()).map_err(io::Error::from);
         }
-        for name in super::tree::names(&self.new)? {
+        for name in names(&self.new)? {
             if let Ok(file) = open_file(&self.new, &name) {
                 rustix::fs::fsync(&file)?;
             }
@@ -416,7 +435,7 @@ impl<'a> Work<'a> {
     fn clear(&self) -> io::Result<()> {
         let folder = open_folder(self.tree.root(), &self.aside)?;
         for (name, inside) in [("old", &self.old), ("new", &self.new)] {
-            for entry in super::tree::names(inside)? {
+            for entry in names(inside)? {
                 unlinkat(inside, entry, AtFlags::empty())?;
             }
             unlinkat(&folder, name, AtFlags::REMOVEDIR)?;
@@ -438,16 +457,26 @@ fn set_mode(folder: &OwnedFd, name: &OsStr, mode: u32) -> rustix::io::Result<()>
     }
 }
 
-fn copy(upper: &mut Tree, path: &Path, after: &State, to: &OwnedFd, name: &str) -> io::Result<()> {
-    let (folder, own_name) = upper.parent(path)?;
-    if after.kind == Kind::Link {
-        let target = readlinkat(folder, own_name, Vec::new())?;
-        return symlinkat(target.as_c_str(), to, name).map_err(io::Error::from);
-    }
-    let mut source = File::from(open_file(folder, own_name)?);
+/// A link under a name in a folder.
+pub(crate) fn lay_link(target: &[u8], to: &OwnedFd, name: &str) -> io::Result<()> {
+    symlinkat(target, to, name).map_err(io::Error::from)
+}
+
+/// A file under a name in a folder, with this content and the mode, owner and time of `after`.
+pub(crate) fn lay_file(
+    source: &mut File,
+    after: &State,
+    to: &OwnedFd,
+    name: &str,
+) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut target = File::from(openat(to, name, flags, Mode::from_raw_mode(0o600))?);
-    io::copy(&mut source, &mut target)?;
+    io::copy(source, &mut target)?;
+    if let Some((user, group)) = after.owner {
+        // Only root can give a file away; anyone else owns the new one.
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        let _ = fchown(&target, Some(user), Some(group));
+    }
     fchmod(&target, Mode::from_raw_mode(after.mode & 0o777))?;
     let (seconds, nanoseconds) = after.modified();
     let time = Timespec {

@@ -1,0 +1,46 @@
+//! Places beneath a folder: what is there, what is different from before, and putting changes in
+//! place all at once. Trials and undo both stand on it.
+
+mod apply;
+mod state;
+mod tree;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use state::{Kind, State};
+
+pub(crate) use apply::{JOURNAL, Source, Stopped, apply, lay_file, lay_link, recover};
+pub(crate) use state::{Moved, digest, path_bytes};
+pub(crate) use tree::{Tree, names, open_file, open_folder};
+
+/// One place that is different.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Seen from the workspace
+    #[serde(with = "path_bytes")]
+    pub path: PathBuf,
+    /// None when it is new
+    pub before: Option<State>,
+    /// None when it is gone
+    pub after: Option<State>,
+}
+
+/// How a place is different.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Added,
+    Changed,
+    Deleted,
+}
+
+impl Change {
+    pub fn verb(&self) -> Verb {
+        match (&self.before, &self.after) {
+            (None, _) => Verb::Added,
+            (_, None) => Verb::Deleted,
+            _ => Verb::Changed,
+        }
+    }
+}

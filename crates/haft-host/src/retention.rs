@@ -1,0 +1,109 @@
+//! How long haft keeps what it wrote down for itself: results behind handles, and what calls
+//! changed. One rule for both: nothing older than an age, nothing past a size, oldest first.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::{Checkpoints, FileResults};
+
+/// What may stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    pub age: Duration,
+    /// Bytes of everything together
+    pub bytes: u64,
+}
+
+/// How often it is looked whether something has to go.
+const PAUSE: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// Its time of change tells when it was last looked.
+const STAMP: &str = "tidied";
+
+/// How many of these may stay: times and sizes, newest first.
+pub(crate) fn stay(
+    items: impl IntoIterator<Item = (SystemTime, u64)>,
+    limit: &Retention,
+    now: SystemTime,
+) -> usize {
+    let mut bytes = 0u64;
+    items
+        .into_iter()
+        .take_while(|(time, size)| {
+            bytes = bytes.saturating_add(*size);
+            let age = now.duration_since(*time).unwrap_or_default();
+            age <= limit.age && bytes <= limit.bytes
+        })
+        .count()
+}
+
+/// Remove what is old, unless that was done a short while ago. `home` is haft's own folder.
+pub fn tidy(
+    home: &Path,
+    results: (&FileResults, Retention),
+    changes: (&Checkpoints, Retention),
+) -> io::Result<()> {
+    // Where nothing is kept nothing has to go.
+    let kept = ["undo", "results"].map(|name| home.join(name));
+    let Some(place) = kept.iter().find(|place| place.is_dir()) else {
+        return Ok(());
+    };
+    let now = SystemTime::now();
+    let stamp = place.join(STAMP);
+    let last = fs::metadata(&stamp).and_then(|found| found.modified());
+    if last.is_ok_and(|time| now.duration_since(time).is_ok_and(|age| age < PAUSE)) {
+        return Ok(());
+    }
+    // First, so that others who come now leave it to us.
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&stamp)?;
+    file.set_modified(now)?;
+    results.0.tidy(&results.1, now)?;
+    changes.0.tidy(&changes.1, now)
+}
+
+/// Files with their times and sizes, newest first.
+pub(crate) fn by_age(paths: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, SystemTime, u64)> {
+    let mut found: Vec<(PathBuf, SystemTime, u64)> = paths
+        .into_iter()
+        .filter_map(|path| {
+            let about = fs::symlink_metadata(&path).ok()?;
+            let time = about.modified().ok()?;
+            about.is_file().then_some((path, time, about.len()))
+        })
+        .collect();
+    found.sort_by_key(|(_, time, _)| std::cmp::Reverse(*time));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_young_and_fits_stays() {
+        let now = SystemTime::now();
+        let limit = Retention {
+            age: Duration::from_secs(100),
+            bytes: 10,
+        };
+        let check = |items: &[(u64, u64)], expected: usize| {
+            let items = items
+                .iter()
+                .map(|(age, size)| (now - Duration::from_secs(*age), *size));
+            assert_eq!(stay(items, &limit, now), expected);
+        };
+        check(&[], 0);
+        check(&[(0, 10)], 1);
+        check(&[(0, 11)], 0);
+        check(&[(0, 4), (50, 6), (60, 1)], 2);
+        check(&[(100, 1), (101, 1)], 1);
+        check(&[(0, u64::MAX), (1, u64::MAX)], 0);
+    }
+}

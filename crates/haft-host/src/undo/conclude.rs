@@ -1,0 +1,158 @@
+//! The end of a call: everything that was named is looked at again, and what has really changed
+//! is written down, with what cannot be put back.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use rustix::fs::Stat;
+
+use super::log::{Done, Line, Lost, Spelled};
+use super::record::{Entry, Inode, Recorded, Recorder, inode};
+use crate::place::{Change, Kind, Moved, State, digest, names, open_folder};
+
+/// Contents up to this size are known by their digest when the call is over.
+const DIGESTED: u64 = 64 << 20;
+
+impl Recorder {
+    /// The call is over: see what has really changed, and keep that.
+    pub(crate) fn finish(self) -> io::Result<Recorded> {
+        self.conclude(false)
+    }
+
+    /// What is in folders that came with all they hold: nobody named that place by place.
+    fn add_arrivals(&mut self) -> io::Result<()> {
+        let mut number = 0;
+        while number < self.entries.len() {
+            let entry = &self.entries[number];
+            let (root, path) = (entry.root, entry.path.clone());
+            let came = entry.deep || !self.is_folder_before(number);
+            number += 1;
+            let Some((folder, stat)) = self.look(root, &path)? else {
+                continue;
+            };
+            if !came || State::of(&stat).kind != Kind::Folder {
+                continue;
+            }
+            let name = path.file_name().unwrap_or_default();
+            // One that we may not look into can only be removed when it is empty.
+            for name in open_folder(&folder, name)
+                .and_then(names)
+                .unwrap_or_default()
+            {
+                let inside = path.join(name);
+                if !self.by_place.contains_key(&(root, inside.clone())) {
+                    self.add(root, &inside, None)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn conclude(mut self, interrupted: bool) -> io::Result<Recorded> {
+        if self.log.is_none() {
+            return Ok(Recorded::default());
+        }
+        self.add_arrivals()?;
+        let Some(mut log) = self.log.take() else {
+            return Ok(Recorded::default());
+        };
+        let mut done = Vec::new();
+        for entry in std::mem::take(&mut self.entries) {
+            let found = self.look(entry.root, &entry.path)?;
+            let after_inode = found.as_ref().map(|(_, stat)| inode(stat));
+            let after = after(&entry, found.as_ref());
+            if !is_same(entry.before.as_ref(), after.as_ref()) {
+                done.push((entry, after, after_inode));
+            }
+        }
+        let now: HashMap<Inode, (usize, PathBuf)> = done
+            .iter()
+            .filter_map(|(entry, _, inode)| Some(((*inode)?, (entry.root, entry.path.clone()))))
+            .collect();
+        let mut recorded = Recorded::default();
+        let mut changes = Vec::with_capacity(done.len());
+        for (entry, after, _) in done {
+            let change = close(entry, after, &now);
+            if let Some(why) = &change.lost {
+                let root = self.head.roots.get(change.root).map(|root| root.0.clone());
+                recorded.lost.push(Lost {
+                    path: root.unwrap_or_default().join(&change.change.path),
+                    why: why.clone(),
+                });
+            }
+            changes.push(change);
+        }
+        recorded.changes = changes.len();
+        if changes.is_empty() {
+            log.discard()?;
+            return Ok(recorded);
+        }
+        log.add(&Line::Done {
+            changes,
+            interrupted,
+        })?;
+        log.flush()?;
+        Ok(recorded)
+    }
+}
+
+/// The last word on an entry: whether what was before can be had again, and where.
+fn close(entry: Entry, after: Option<State>, now: &HashMap<Inode, (usize, PathBuf)>) -> Done {
+    let has_content = |state: &State| matches!(state.kind, Kind::File | Kind::Link);
+    let unkept = entry
+        .before
+        .as_ref()
+        .is_some_and(|before| has_content(before) && before.digest.is_none());
+    let mut lost = entry.lost.filter(|_| entry.before.is_some());
+    let mut lies = None;
+    if unkept && lost.is_none() {
+        match entry.inode.and_then(|inode| now.get(&inode)) {
+            Some((root, path)) => lies = Some((*root, Spelled(path.clone()))),
+            None => lost = Some("its content was not kept".to_owned()),
+        }
+    }
+    Done {
+        root: entry.root,
+        change: Change {
+            path: entry.path,
+            before: entry.before,
+            after,
+        },
+        lies,
+        lost,
+    }
+}
+
+/// What is at the place of an entry now. The content is read only where the stamps tell nothing.
+fn after(entry: &Entry, found: Option<&(OwnedFd, Stat)>) -> Option<State> {
+    let (folder, stat) = found?;
+    let mut now = State::of(stat);
+    let untouched = entry
+        .before
+        .as_ref()
+        .is_some_and(|before| before.same_stamps(&now, Moved::No));
+    if untouched {
+        now.digest = entry.before.as_ref().and_then(|before| before.digest);
+    } else if matches!(now.kind, Kind::File | Kind::Link) && now.size <= DIGESTED {
+        let name = entry.path.file_name().unwrap_or_default();
+        now.digest = digest(folder, name, now.kind).ok();
+    }
+    Some(now)
+}
+
+/// Whether nothing has changed that could be put back.
+pub(super) fn is_same(before: Option<&State>, after: Option<&State>) -> bool {
+    match (before, after) {
+        (None, None) => true,
+        (Some(before), Some(after)) => {
+            before.kind == after.kind
+                && before.mode == after.mode
+                && (before.kind == Kind::Folder
+                    || before.same_stamps(after, Moved::No)
+                    || (before.digest.is_some() && before.digest == after.digest))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,267 @@
+//! A checkpoint on disk: one file of lines, written as things come. First who is at work, then
+//! what was there before each change, at last what is there after them. Whoever dies in between
+//! leaves enough for the next one to say what happened.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use haft_core::ToolContext;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::blobs::{Digest, private_folder};
+use crate::place::{Change, State, path_bytes};
+
+const ENDING: &str = "log";
+
+/// Whose changes these are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    pub call: String,
+    pub session: String,
+    pub tool: String,
+}
+
+impl Mark {
+    pub fn of(cx: &ToolContext) -> Self {
+        Mark {
+            call: cx.call_id.to_string(),
+            session: cx.caller.session.to_string(),
+            tool: cx.tool.to_string(),
+        }
+    }
+}
+
+/// The first line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Head {
+    #[serde(flatten)]
+    pub(super) mark: Mark,
+    /// Milliseconds since 1970
+    pub(super) at: u64,
+    /// The workspace first
+    pub(super) roots: Vec<Spelled>,
+    /// The checkpoints that this call put back
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) undoes: Vec<String>,
+}
+
+/// A path that need not be text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Spelled(#[serde(with = "path_bytes")] pub(super) PathBuf);
+
+/// Something that cannot be put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    #[serde(with = "path_bytes")]
+    pub path: PathBuf,
+    pub why: String,
+}
+
+/// One change, once the call is over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Done {
+    pub(super) root: usize,
+    #[serde(flatten)]
+    pub(super) change: Change,
+    /// Where the content of before lies now, if it was not kept
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lies: Option<(usize, Spelled)>,
+    /// Why what was before cannot be put back
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lost: Option<String>,
+}
+
+/// What lines can say.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Line {
+    Head(Head),
+    Before {
+        root: usize,
+        #[serde(with = "path_bytes")]
+        path: PathBuf,
+        state: Option<State>,
+    },
+    /// The content of the entry with this number
+    Content(usize, Digest),
+    Lost(usize, String),
+    Done {
+        changes: Vec<Done>,
+        /// Its haft died; found out later
+        interrupted: bool,
+    },
+}
+
+/// A log that is being written. While it is open nobody else takes it for abandoned.
+#[derive(Debug)]
+pub(super) struct Writer {
+    path: PathBuf,
+    file: File,
+    pending: Vec<u8>,
+}
+
+impl Writer {
+    pub(super) fn create(folder: &Path, id: &str, head: Head) -> io::Result<Self> {
+        private_folder(folder)?;
+        let path = folder.join(id).with_extension(ENDING);
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        let mut writer = Writer {
+            path,
+            file,
+            pending: Vec::new(),
+        };
+        writer.add(&Line::Head(head))?;
+        Ok(writer)
+    }
+
+    pub(super) fn add(&mut self, line: &Line) -> io::Result<()> {
+        serde_json::to_writer(&mut self.pending, line)?;
+        self.pending.push(b'\n');
+        Ok(())
+    }
+
+    /// Hand over to the system what was added: it stays when we die.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if !self.pending.is_empty() {
+            self.file.write_all(&self.pending)?;
+            self.pending.clear();
+        }
+        Ok(())
+    }
+
+    /// Wait for the disk.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.file.sync_all()
+    }
+
+    /// Nothing came of it.
+    pub(super) fn discard(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+}
+
+/// A log that is there.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) id: String,
+    pub(super) path: PathBuf,
+}
+
+/// Every checkpoint of a folder, newest first.
+pub(super) fn list(folder: &Path) -> io::Result<Vec<Stored>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut found: Vec<Stored> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.path();
+            let id = path.file_stem()?.to_str()?.to_owned();
+            let ours = path.extension().is_some_and(|ending| ending == ENDING);
+            ours.then_some(Stored { id, path })
+        })
+        .collect();
+    found.sort_by(|a, b| b.id.cmp(&a.id));
+    Ok(found)
+}
+
+/// What a log says.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) head: Head,
+    pub(super) befores: Vec<Before>,
+    pub(super) done: Option<(Vec<Done>, bool)>,
+}
+
+/// A line about what was there before, with what came later about its content.
+#[derive(Debug)]
+pub(super) struct Before {
+    pub(super) root: usize,
+    pub(super) path: PathBuf,
+    pub(super) state: Option<State>,
+    pub(super) lost: Option<String>,
+}
+
+impl Stored {
+    /// The log opened to be finished, if nobody writes it any more.
+    pub(super) fn reopen(&self) -> io::Result<Option<Writer>> {
+        let file = OpenOptions::new().append(true).open(&self.path)?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(None);
+        }
+        Ok(Some(Writer {
+            path: self.path.clone(),
+            file,
+            // The last line may have been cut short.
+            pending: b"\n".to_vec(),
+        }))
+    }
+
+    /// The first line alone.
+    pub(super) fn head(&self) -> io::Result<Head> {
+        let mut line = String::new();
+        BufReader::new(File::open(&self.path)?).read_line(&mut line)?;
+        match serde_json::from_str(&line) {
+            Ok(Line::Head(head)) => Ok(head),
+            _ => Err(broken()),
+        }
+    }
+
+    /// Every content that it needs.
+    pub(super) fn digests(&self) -> io::Result<Vec<Digest>> {
+        let read = self.read()?;
+        let befores = read.befores.into_iter();
+        Ok(befores.filter_map(|one| one.state?.digest).collect())
+    }
+
+    pub(super) fn read(&self) -> io::Result<Read> {
+        let mut head = None;
+        let mut befores: Vec<Before> = Vec::new();
+        let mut done = None;
+        for line in BufReader::new(File::open(&self.path)?).split(b'\n') {
+            // A line that was cut short is the last thing its haft did.
+            let Ok(line) = serde_json::from_slice(&line?) else {
+                continue;
+            };
+            match line {
+                Line::Head(found) => head = Some(found),
+                Line::Before { root, path, state } => befores.push(Before {
+                    root,
+                    path,
+                    state,
+                    lost: None,
+                }),
+                Line::Content(number, digest) => {
+                    let state = befores.get_mut(number).and_then(|b| b.state.as_mut());
+                    state.ok_or_else(broken)?.digest = Some(digest);
+                }
+                Line::Lost(number, why) => {
+                    befores.get_mut(number).ok_or_else(broken)?.lost = Some(why);
+                }
+                Line::Done {
+                    changes,
+                    interrupted,
+                } => done = Some((changes, interrupted)),
+            }
+        }
+        Ok(Read {
+            head: head.ok_or_else(broken)?,
+            befores,
+            done,
+        })
+    }
+}
+
+fn broken() -> io::Error {
+    io::Error::other("the checkpoint cannot be read")
+}

@@ -1,0 +1,200 @@
+//! Checkpoints: what calls changed, kept so that it can be put back. Contents lie under their
+//! digest, changes in one file a call; all of it in haft's own folder, so it outlives the
+//! process. This is the only door to that folder: where it lies is nobody else's business.
+
+mod blobs;
+mod conclude;
+mod log;
+mod plan;
+mod record;
+mod restore;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use log::{Lost, Mark};
+pub use plan::{Back, Summary, UndoPlan, Which};
+
+pub(crate) use record::{Recorded, Recorder, Touch};
+pub(crate) use restore::unkept;
+
+use crate::retention::{Retention, stay};
+use blobs::{Blobs, Digest};
+use log::{Done, Head, Spelled, Stored, Writer};
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UndoConfig {
+    /// Bytes of one file
+    pub max_file: u64,
+    /// Bytes of all files that one call changes
+    pub max_call: u64,
+}
+
+impl Default for UndoConfig {
+    fn default() -> Self {
+        UndoConfig {
+            max_file: 256 << 20,
+            max_call: 2 << 30,
+        }
+    }
+}
+
+/// Where checkpoints are kept.
+#[derive(Debug, Clone)]
+pub struct Checkpoints {
+    place: PathBuf,
+    blobs: Blobs,
+    config: UndoConfig,
+}
+
+/// A call that is over, as it was kept.
+#[derive(Debug)]
+struct Checkpoint {
+    id: String,
+    head: Head,
+    changes: Vec<Done>,
+    interrupted: bool,
+}
+
+impl Checkpoints {
+    /// Under `home/undo`; nothing is made before the first change.
+    pub fn new(home: &Path, config: UndoConfig) -> Self {
+        let place = home.join("undo");
+        Checkpoints {
+            blobs: Blobs::new(place.join("blobs")),
+            place,
+            config,
+        }
+    }
+
+    /// Start to note the changes of a call. Roots come with their handles, the workspace first.
+    pub(crate) fn begin(
+        &self,
+        mark: Mark,
+        roots: Vec<(PathBuf, OwnedFd)>,
+        undoes: Vec<String>,
+    ) -> Recorder {
+        let (paths, handles): (Vec<_>, Vec<_>) = roots.into_iter().unzip();
+        let head = Head {
+            mark,
+            at: now_ms(),
+            roots: paths.into_iter().map(Spelled).collect(),
+            undoes,
+        };
+        Recorder::new(self.clone(), head, handles)
+    }
+
+    fn new_log(&self, head: &Head) -> io::Result<Writer> {
+        let workspace = head.roots.first().map_or(Path::new(""), |root| &root.0);
+        let random = getrandom::u32().map_err(io::Error::other)?;
+        // In the order of time, whoever lists them.
+        let id = format!("{:012x}-{random:08x}", now_us());
+        Writer::create(&self.folder(workspace), &id, head.clone())
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        rustix::fs::syncfs(File::open(&self.place)?).map_err(io::Error::from)
+    }
+
+    /// The folder for the calls of one workspace.
+    fn folder(&self, workspace: &Path) -> PathBuf {
+        let hash = blake3::hash(workspace.as_os_str().as_encoded_bytes()).to_hex();
+        self.place.join("calls").join(&hash.as_str()[..16])
+    }
+
+    /// A call as it was kept; one whose haft died is closed first, with what is there now. None
+    /// for one that is still at work, or that has changed nothing.
+    fn load(&self, stored: &Stored) -> io::Result<Option<Checkpoint>> {
+        let mut read = stored.read()?;
+        if read.done.is_none() {
+            let Some(log) = stored.reopen()? else {
+                return Ok(None);
+            };
+            let roots = read.head.roots.iter();
+            let roots: io::Result<Vec<OwnedFd>> =
+                roots.map(|root| Ok(File::open(&root.0)?.into())).collect();
+            Recorder::resume(self.clone(), read, roots?, log).conclude(true)?;
+            if !stored.path.exists() {
+                return Ok(None);
+            }
+            read = stored.read()?;
+        }
+        Ok(read.done.map(|(changes, interrupted)| Checkpoint {
+            id: stored.id.clone(),
+            head: read.head,
+            changes,
+            interrupted,
+        }))
+    }
+
+    /// Remove calls that are old or whose contents are too much, and contents that nobody needs.
+    pub(crate) fn tidy(&self, limit: &Retention, now: SystemTime) -> io::Result<()> {
+        let folders = match fs::read_dir(self.place.join("calls")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        let mut calls = Vec::new();
+        for folder in folders.flatten() {
+            calls.extend(log::list(&folder.path())?);
+        }
+        calls.sort_by(|a, b| b.id.cmp(&a.id));
+        let mut needed: HashSet<Digest> = HashSet::new();
+        let mut sizes = Vec::new();
+        for call in &calls {
+            let about = fs::metadata(&call.path)?;
+            let mut size = about.len();
+            let mut own = Vec::new();
+            // One that cannot be read cannot be put back either.
+            for digest in call.digests().unwrap_or_default() {
+                if needed.insert(digest) {
+                    size += self.blobs.size(&digest);
+                    own.push(digest);
+                }
+            }
+            sizes.push((about.modified()?, size, own));
+        }
+        let stays = stay(
+            sizes.iter().map(|(time, size, _)| (*time, *size)),
+            limit,
+            now,
+        );
+        for (call, (_, _, own)) in calls.iter().zip(&sizes).skip(stays) {
+            // Somebody may still be writing it.
+            if call.reopen()?.is_some() {
+                fs::remove_file(&call.path)?;
+                own.iter().for_each(|digest| {
+                    needed.remove(digest);
+                });
+            }
+        }
+        self.blobs.retain(|digest| needed.contains(digest))
+    }
+
+    /// A folder for the steps of one undo, and those that a crash has left.
+    fn workshop(&self) -> PathBuf {
+        self.place.join("work")
+    }
+}
+
+fn now_ms() -> u64 {
+    now_us() / 1000
+}
+
+fn now_us() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as u64)
+}
+
+fn remove_folder(path: &Path) {
+    // What still resists is tried again by the next one.
+    let _ = fs::remove_dir_all(path);
+}

@@ -1,0 +1,344 @@
+//! What an undo would do: which calls are meant, and whether everything still is as they left it.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use haft_core::ToolError;
+use rustix::fs::{AtFlags, statat};
+
+use super::conclude::is_same;
+use super::log::{self, Lost};
+use super::restore::{LOOK, folder_again, unreadable};
+use super::{Checkpoint, Checkpoints};
+use crate::place::{Change, Kind, State, Tree, digest};
+
+/// Conflicts that are named in one answer.
+const NAMED: usize = 10;
+
+/// Whose changes are to be put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// The last call that changed files in this workspace
+    Last,
+    /// The call with this id
+    Call(String),
+    /// Every call of this session that has not been put back
+    Session(String),
+}
+
+/// A call in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    pub call: String,
+    pub session: String,
+    pub tool: String,
+    /// Milliseconds since 1970
+    pub at_ms: u64,
+    /// Places that it changed
+    pub changes: usize,
+    /// Another call has put it back since
+    pub undone: bool,
+}
+
+/// One place that is to be as it was.
+#[derive(Debug, Clone)]
+pub struct Back {
+    pub(super) root: usize,
+    pub(super) change: Change,
+    pub(super) content: Content,
+}
+
+/// Where the content of before is.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    None,
+    Blob([u8; 32]),
+    /// In the workspace, under another name
+    Lies(usize, PathBuf),
+}
+
+impl Back {
+    /// Which root, and where in it.
+    pub fn place(&self) -> (usize, &Path) {
+        (self.root, &self.change.path)
+    }
+
+    /// What happens to it.
+    pub fn change(&self) -> &Change {
+        &self.change
+    }
+}
+
+/// Everything that is to be put back, looked over and not yet done.
+#[derive(Debug)]
+pub struct UndoPlan {
+    /// Newest first
+    pub calls: Vec<Summary>,
+    pub back: Vec<Back>,
+    /// What cannot be put back, by absolute paths
+    pub lost: Vec<Lost>,
+    /// The haft of one of the calls died; what is there now was taken for its work
+    pub interrupted: bool,
+    pub(super) ids: Vec<String>,
+}
+
+/// What is known of one place over all calls.
+struct Span {
+    newest_after: Option<State>,
+    oldest_before: Option<State>,
+    content: Content,
+    lost: Option<String>,
+}
+
+impl Checkpoints {
+    /// The last calls that changed files in this workspace, newest first.
+    pub(crate) fn summaries(
+        &self,
+        workspace: &Path,
+        most: usize,
+    ) -> Result<Vec<Summary>, ToolError> {
+        let mut found = Vec::new();
+        let mut undone: Vec<String> = Vec::new();
+        for stored in log::list(&self.folder(workspace)).map_err(unreadable)? {
+            if found.len() == most {
+                break;
+            }
+            let Ok(Some(checkpoint)) = self.load(&stored) else {
+                continue;
+            };
+            found.push(checkpoint.summary(undone.contains(&checkpoint.id)));
+            if !undone.contains(&checkpoint.id) {
+                undone.extend(checkpoint.head.undoes);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Look over what an undo would do. The roots are those that are open now.
+    pub(crate) fn plan(
+        &self,
+        which: &Which,
+        roots: &[(PathBuf, OwnedFd)],
+    ) -> Result<UndoPlan, ToolError> {
+        let workspace = roots.first().map_or(Path::new(""), |(path, _)| path);
+        self.recover(roots)?;
+        let meant = self.meant(which, workspace)?;
+        let calls = meant.iter().map(|one| one.summary(false)).collect();
+        let ids = meant.iter().map(|one| one.id.clone()).collect();
+        let interrupted = meant.iter().any(|one| one.interrupted);
+        let mut lost = Vec::new();
+        let mut back = Vec::new();
+        let mut conflicts = Vec::new();
+        let mut trees = Trees::new(roots).map_err(unreadable)?;
+        for ((root, path), span) in spans(&meant, roots, &mut conflicts)? {
+            let absolute = || roots[root].0.join(&path);
+            let now = trees.state(root, &path).map_err(unreadable)?;
+            if is_same(span.oldest_before.as_ref(), now.as_ref()) {
+                continue;
+            }
+            if let Some(why) = span.lost {
+                lost.push(Lost {
+                    path: absolute(),
+                    why,
+                });
+                continue;
+            }
+            if !is_same(span.newest_after.as_ref(), now.as_ref()) {
+                conflicts.push(absolute());
+                continue;
+            }
+            back.push(Back {
+                root,
+                change: Change {
+                    path,
+                    before: now,
+                    after: span.oldest_before,
+                },
+                content: span.content,
+            });
+        }
+        if !conflicts.is_empty() {
+            return Err(changed_since(&conflicts));
+        }
+        back.sort_by(|a, b| a.place().cmp(&b.place()));
+        Ok(UndoPlan {
+            calls,
+            back,
+            lost,
+            interrupted,
+            ids,
+        })
+    }
+
+    /// The calls that are meant, newest first.
+    fn meant(&self, which: &Which, workspace: &Path) -> Result<Vec<Checkpoint>, ToolError> {
+        let mut found = Vec::new();
+        let mut undone: Vec<String> = Vec::new();
+        for stored in log::list(&self.folder(workspace)).map_err(unreadable)? {
+            let Ok(head) = stored.head() else {
+                continue;
+            };
+            let fits = match which {
+                Which::Last => true,
+                Which::Call(call) => head.mark.call == *call,
+                Which::Session(session) => head.mark.session == *session,
+            };
+            if !fits {
+                continue;
+            }
+            let Some(checkpoint) = self.load(&stored).map_err(unreadable)? else {
+                if stored.path.exists() && *which != Which::Last {
+                    return Err(ToolError::conflict("the call is still at work")
+                        .hint("wait for its end, or end it with `process.kill`"));
+                }
+                continue;
+            };
+            if !matches!(which, Which::Session(_)) {
+                return Ok(vec![checkpoint]);
+            }
+            // An undo and what it put back cancel each other out.
+            if undone.contains(&checkpoint.id) {
+                continue;
+            }
+            if checkpoint.head.undoes.is_empty() {
+                found.push(checkpoint);
+            } else {
+                undone.extend(checkpoint.head.undoes);
+            }
+        }
+        match found.is_empty() {
+            true => Err(nothing(which)),
+            false => Ok(found),
+        }
+    }
+}
+
+/// Join the changes of several calls, newest first, into one span a place.
+fn spans(
+    meant: &[Checkpoint],
+    roots: &[(PathBuf, OwnedFd)],
+    conflicts: &mut Vec<PathBuf>,
+) -> Result<HashMap<(usize, PathBuf), Span>, ToolError> {
+    let mut spans: HashMap<(usize, PathBuf), Span> = HashMap::new();
+    for checkpoint in meant {
+        let open = checkpoint.open_roots(roots);
+        for done in &checkpoint.changes {
+            let root = open.get(done.root).copied().flatten().ok_or_else(|| {
+                ToolError::not_available("the call changed files in a place that is closed now")
+                    .hint("a person can open it again with `files.roots` in the config")
+            })?;
+            let lies = done.lies.as_ref().and_then(|(root, path)| {
+                let root = open.get(*root).copied().flatten()?;
+                Some(Content::Lies(root, path.0.clone()))
+            });
+            let before = &done.change.before;
+            let kept = before.as_ref().and_then(|state| state.digest);
+            let content = lies.or(kept.map(Content::Blob)).unwrap_or(Content::None);
+            let key = (root, done.change.path.clone());
+            match spans.get_mut(&key) {
+                None => {
+                    spans.insert(
+                        key,
+                        Span {
+                            newest_after: done.change.after.clone(),
+                            oldest_before: before.clone(),
+                            content,
+                            lost: done.lost.clone(),
+                        },
+                    );
+                }
+                Some(span) => {
+                    // Somebody else was there between the two calls: that would be lost.
+                    if !is_same(done.change.after.as_ref(), span.oldest_before.as_ref()) {
+                        conflicts.push(roots[root].0.join(&key.1));
+                    }
+                    span.oldest_before = before.clone();
+                    span.content = content;
+                    span.lost = done.lost.clone();
+                }
+            }
+        }
+    }
+    Ok(spans)
+}
+
+impl Checkpoint {
+    fn summary(&self, undone: bool) -> Summary {
+        Summary {
+            call: self.head.mark.call.clone(),
+            session: self.head.mark.session.clone(),
+            tool: self.head.mark.tool.clone(),
+            at_ms: self.head.at,
+            changes: self.changes.len(),
+            undone,
+        }
+    }
+
+    /// Where its roots stand among those that are open now.
+    fn open_roots(&self, roots: &[(PathBuf, OwnedFd)]) -> Vec<Option<usize>> {
+        let then = self.head.roots.iter();
+        then.map(|root| roots.iter().position(|(path, _)| *path == root.0))
+            .collect()
+    }
+}
+
+/// The open roots, to look at places beneath them.
+pub(super) struct Trees(pub(super) Vec<Tree>);
+
+impl Trees {
+    pub(super) fn new(roots: &[(PathBuf, OwnedFd)]) -> io::Result<Self> {
+        let trees: io::Result<Vec<Tree>> = roots
+            .iter()
+            .map(|(_, handle)| folder_again(handle).map(Tree::of))
+            .collect();
+        Ok(Trees(trees?))
+    }
+
+    /// What is at a place now, with the digest of its content.
+    fn state(&mut self, root: usize, path: &Path) -> io::Result<Option<State>> {
+        let Ok((folder, name)) = self.0[root].parent(path) else {
+            return Ok(None);
+        };
+        let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            return Ok(None);
+        };
+        let mut state = State::of(&stat);
+        if matches!(state.kind, Kind::File | Kind::Link) {
+            state.digest = digest(folder, name, state.kind).ok();
+        }
+        Ok(Some(state))
+    }
+}
+
+fn changed_since(conflicts: &[PathBuf]) -> ToolError {
+    let mut names: Vec<String> = conflicts
+        .iter()
+        .take(NAMED)
+        .map(|path| format!("`{}`", path.display()))
+        .collect();
+    names.sort();
+    let more = match conflicts.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    ToolError::conflict(format!(
+        "changed since the call: {}{more}",
+        names.join(", ")
+    ))
+    .hint(format!("nothing was changed; {LOOK}"))
+}
+
+fn nothing(which: &Which) -> ToolError {
+    match which {
+        Which::Last => ToolError::failed("no call has changed files in this workspace")
+            .hint("only changes made through haft can be undone, for as long as they are kept"),
+        Which::Call(call) => ToolError::input_invalid(format!(
+            "no changes of this call are kept: `{}`",
+            call.escape_debug()
+        ))
+        .hint("`haft undo --list` names the calls that changed files in this workspace"),
+        Which::Session(_) => ToolError::failed("this session has nothing to be undone"),
+    }
+}

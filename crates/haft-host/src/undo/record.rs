@@ -1,0 +1,386 @@
+//! Notes what is there before a call changes it. Whoever changes files says so first, place by
+//! place; what stood there is kept then, and at the end everything is looked at again. A place
+//! that somebody forgot to name is not found out here.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Stat, readlinkat, statat};
+use rustix::io::Errno;
+
+use super::blobs::{Digest, Refused};
+use super::log::{self, Line, Lost, Writer};
+use super::{Checkpoints, Head};
+use crate::place::{Kind, State, Tree, names, open_file, open_folder};
+
+/// What is about to happen to a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// It is made, replaced, written or removed; a folder alone
+    Here,
+    /// It is removed with all that is in it
+    Tree,
+    /// It gets another name in the workspace, with all that is in it: the contents stay
+    Moved,
+}
+
+/// A file by its device and number.
+pub(super) type Inode = (u64, u64);
+
+/// One place that was named.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) root: usize,
+    pub(super) path: PathBuf,
+    pub(super) before: Option<State>,
+    pub(super) inode: Option<Inode>,
+    /// All that it held is named too
+    pub(super) deep: bool,
+    pub(super) lost: Option<String>,
+}
+
+/// The changes of one call, while they are made.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    store: Checkpoints,
+    pub(super) head: Head,
+    trees: Vec<Tree>,
+    /// Made with the first entry: most commands change nothing
+    pub(super) log: Option<Writer>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) by_place: HashMap<(usize, PathBuf), usize>,
+    /// Files that moved: their contents are kept when something happens to them
+    unkept: HashMap<Inode, Vec<usize>>,
+    /// Bytes that this call may still have kept
+    left: u64,
+    /// New contents that the disk may not have yet
+    unsynced: Vec<Digest>,
+}
+
+/// What a call has done.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    pub(crate) changes: usize,
+    /// Absolute paths
+    pub(crate) lost: Vec<Lost>,
+}
+
+impl Recorder {
+    pub(super) fn new(store: Checkpoints, head: Head, roots: Vec<OwnedFd>) -> Self {
+        Recorder {
+            left: store.config.max_call,
+            store,
+            head,
+            trees: roots.into_iter().map(Tree::of).collect(),
+            log: None,
+            entries: Vec::new(),
+            by_place: HashMap::new(),
+            unkept: HashMap::new(),
+            unsynced: Vec::new(),
+        }
+    }
+
+    /// What a dead haft left: the same state as it had, to be finished.
+    pub(super) fn resume(
+        store: Checkpoints,
+        read: log::Read,
+        roots: Vec<OwnedFd>,
+        log: Writer,
+    ) -> Self {
+        let mut recorder = Recorder::new(store, read.head, roots);
+        recorder.log = Some(log);
+        let devices: Vec<Option<u64>> = recorder.trees.iter().map(device).collect();
+        for before in read.befores {
+            let device = devices.get(before.root).copied().flatten();
+            let number = before.state.as_ref().map(State::inode);
+            let place = (before.root, before.path.clone());
+            recorder.by_place.insert(place, recorder.entries.len());
+            recorder.entries.push(Entry {
+                root: before.root,
+                path: before.path,
+                inode: device.zip(number),
+                before: before.state,
+                deep: false,
+                lost: before.lost,
+            });
+        }
+        recorder
+    }
+
+    /// Note what is at this place, before something happens to it. An error is one of the store:
+    /// what cannot be read is only noted as lost.
+    pub(crate) fn touch(&mut self, root: usize, path: &Path, touch: Touch) -> io::Result<()> {
+        self.note(root, path, touch)?;
+        match &mut self.log {
+            Some(log) => log.flush(),
+            None => Ok(()),
+        }
+    }
+
+    /// Wait until all that was noted has reached the disk.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        const FEW: usize = 16;
+        if self.unsynced.len() > FEW {
+            self.store.sync_all()?;
+        } else {
+            for digest in &self.unsynced {
+                self.store.blobs.sync(digest)?;
+            }
+        }
+        self.unsynced.clear();
+        match &mut self.log {
+            Some(log) => log.sync(),
+            None => Ok(()),
+        }
+    }
+
+    fn note(&mut self, root: usize, path: &Path, touch: Touch) -> io::Result<()> {
+        let known = self.by_place.get(&(root, path.to_owned())).copied();
+        let found = self.look(root, path)?;
+        if let Some((folder, stat)) = &found
+            && matches!(touch, Touch::Here | Touch::Tree)
+        {
+            self.keep_moved(folder, path, stat)?;
+        }
+        let number = match known {
+            Some(number) => number,
+            None if self.was_absent(root, path) => self.add(root, path, None)?,
+            None => {
+                if found.is_none() {
+                    self.note_missing_parents(root, path)?;
+                }
+                let number = self.add(root, path, found.as_ref().map(|(_, stat)| stat))?;
+                if let Some((folder, stat)) = &found {
+                    self.content(number, folder, path, stat, touch)?;
+                }
+                number
+            }
+        };
+        let goes_deep = matches!(touch, Touch::Tree | Touch::Moved);
+        if goes_deep && !self.entries[number].deep && self.is_folder_before(number) {
+            if let Some((folder, stat)) = &found
+                && State::of(stat).kind == Kind::Folder
+            {
+                self.note_inside(root, folder, path, touch)?;
+            }
+            self.entries[number].deep = true;
+        }
+        Ok(())
+    }
+
+    /// Everything in a folder that was there before.
+    fn note_inside(
+        &mut self,
+        root: usize,
+        folder: &OwnedFd,
+        path: &Path,
+        touch: Touch,
+    ) -> io::Result<()> {
+        let name = path.file_name().unwrap_or_default();
+        let inside = match open_folder(folder, name).and_then(names) {
+            Ok(inside) => inside,
+            Err(error) => {
+                let why = format!("the folder cannot be read: {error}");
+                let number = self.by_place.get(&(root, path.to_owned())).copied();
+                return match number {
+                    Some(number) => self.lose(number, why),
+                    None => Ok(()),
+                };
+            }
+        };
+        for name in inside {
+            self.note(root, &path.join(name), touch)?;
+        }
+        Ok(())
+    }
+
+    /// Folders on the way that are not there: the call will make them.
+    fn note_missing_parents(&mut self, root: usize, path: &Path) -> io::Result<()> {
+        let mut missing = Vec::new();
+        for folder in path.ancestors().skip(1) {
+            let known = self.by_place.contains_key(&(root, folder.to_owned()));
+            if folder.as_os_str().is_empty() || known || self.look(root, folder)?.is_some() {
+                break;
+            }
+            missing.push(folder);
+        }
+        for folder in missing.into_iter().rev() {
+            self.add(root, folder, None)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_folder_before(&self, number: usize) -> bool {
+        let before = &self.entries[number].before;
+        before
+            .as_ref()
+            .is_some_and(|state| state.kind == Kind::Folder)
+    }
+
+    /// Whether nothing was at this place when the call began, whatever is there now: a folder
+    /// above it was not there, or all that it held is known.
+    fn was_absent(&self, root: usize, path: &Path) -> bool {
+        path.ancestors().skip(1).any(|folder| {
+            let number = self.by_place.get(&(root, folder.to_owned()));
+            number
+                .is_some_and(|&number| self.entries[number].deep || !self.is_folder_before(number))
+        })
+    }
+
+    pub(super) fn look(&mut self, root: usize, path: &Path) -> io::Result<Option<(OwnedFd, Stat)>> {
+        let (folder, name) = match self.trees[root].parent(path) {
+            Ok(found) => found,
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let folder = rustix::io::fcntl_dupfd_cloexec(folder, 0)?;
+        // Names change hands while the call runs.
+        self.trees[root].forget();
+        Ok(Some((folder, stat)))
+    }
+
+    pub(super) fn add(
+        &mut self,
+        root: usize,
+        path: &Path,
+        stat: Option<&Stat>,
+    ) -> io::Result<usize> {
+        let number = self.entries.len();
+        let before = stat.map(|stat| {
+            let mut state = State::of(stat);
+            state.owner = Some((stat.st_uid, stat.st_gid));
+            state
+        });
+        self.log()?.add(&Line::Before {
+            root,
+            path: path.to_owned(),
+            state: before.clone(),
+        })?;
+        self.entries.push(Entry {
+            root,
+            path: path.to_owned(),
+            before,
+            inode: stat.map(inode),
+            deep: false,
+            lost: None,
+        });
+        self.by_place.insert((root, path.to_owned()), number);
+        Ok(number)
+    }
+
+    /// See that the content of a new entry can be had again.
+    fn content(
+        &mut self,
+        number: usize,
+        folder: &OwnedFd,
+        path: &Path,
+        stat: &Stat,
+        touch: Touch,
+    ) -> io::Result<()> {
+        match State::of(stat).kind {
+            Kind::Folder => Ok(()),
+            Kind::Other => self.lose(number, "a pipe, a socket or a device".to_owned()),
+            Kind::File | Kind::Link if matches!(touch, Touch::Moved) => {
+                self.unkept.entry(inode(stat)).or_default().push(number);
+                Ok(())
+            }
+            Kind::File | Kind::Link => self.keep(&[number], folder, path, stat),
+        }
+    }
+
+    /// A file that got another name before: what it holds belongs to that older entry.
+    fn keep_moved(&mut self, folder: &OwnedFd, path: &Path, stat: &Stat) -> io::Result<()> {
+        match self.unkept.remove(&inode(stat)) {
+            Some(numbers) => self.keep(&numbers, folder, path, stat),
+            None => Ok(()),
+        }
+    }
+
+    fn keep(
+        &mut self,
+        numbers: &[usize],
+        folder: &OwnedFd,
+        path: &Path,
+        stat: &Stat,
+    ) -> io::Result<()> {
+        let name = path.file_name().unwrap_or_default();
+        let kept = match State::of(stat).kind {
+            Kind::Link => match readlinkat(folder, name, Vec::new()) {
+                Ok(target) => Ok(self.store.blobs.put(target.as_bytes())?),
+                Err(error) => Err(Refused::Unreadable(error.into())),
+            },
+            _ => open_file(folder, name)
+                .map_err(|error| Refused::Unreadable(error.into()))
+                .and_then(|file| {
+                    let most = self.store.config.max_file.min(self.left);
+                    self.store.blobs.put_file(&File::from(file), most)
+                }),
+        };
+        let digest = match kept {
+            Ok(digest) => digest,
+            Err(Refused::Store(error)) => return Err(error),
+            Err(Refused::Unreadable(error)) => {
+                return self.lose_all(numbers, &format!("cannot be read: {error}"));
+            }
+            Err(Refused::TooLarge(size)) => {
+                return self.lose_all(numbers, &format!("too large to be kept: {size} bytes"));
+            }
+        };
+        self.left -= self.left.min(u64::try_from(stat.st_size).unwrap_or(0));
+        self.unsynced.push(digest);
+        for &number in numbers {
+            if let Some(before) = &mut self.entries[number].before {
+                before.digest = Some(digest);
+            }
+            self.log()?.add(&Line::Content(number, digest))?;
+        }
+        Ok(())
+    }
+
+    fn lose_all(&mut self, numbers: &[usize], why: &str) -> io::Result<()> {
+        numbers
+            .iter()
+            .try_for_each(|&number| self.lose(number, why.to_owned()))
+    }
+
+    fn lose(&mut self, number: usize, why: String) -> io::Result<()> {
+        self.log()?.add(&Line::Lost(number, why.clone()))?;
+        self.entries[number].lost = Some(why);
+        Ok(())
+    }
+
+    fn log(&mut self) -> io::Result<&mut Writer> {
+        if self.log.is_none() {
+            self.log = Some(self.store.new_log(&self.head)?);
+        }
+        self.log.as_mut().ok_or_else(|| io::Error::other("no log"))
+    }
+}
+
+// The fields' types differ between platforms, so some casts are empty on some of them.
+#[allow(clippy::unnecessary_cast)]
+pub(super) fn inode(stat: &Stat) -> Inode {
+    (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+#[allow(clippy::unnecessary_cast)]
+fn device(tree: &Tree) -> Option<u64> {
+    let stat = rustix::fs::fstat(tree.root()).ok()?;
+    Some(stat.st_dev as u64)
+}
+
+/// No folder there, or something else that has its name.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error().map(Errno::from_raw_os_error),
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG)
+    )
+}

@@ -1,0 +1,426 @@
+//! What a call changed is put back by another process, to the byte.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, text, verdict};
+
+/// Every path of a tree with its kind, mode, time of change and content.
+pub(crate) fn tree(root: &Path) -> BTreeMap<Vec<u8>, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let about = fs::symlink_metadata(&path).unwrap();
+            let what = if about.is_symlink() {
+                format!("link to {:?}", fs::read_link(&path).unwrap())
+            } else if about.is_dir() {
+                folders.push(path.clone());
+                format!("folder {:o}", about.mode())
+            } else {
+                let content = fs::read(&path).unwrap();
+                let time = (about.mtime(), about.mtime_nsec());
+                format!(
+                    "file {:o} {}:{} {time:?} {content:?}",
+                    about.mode(),
+                    about.uid(),
+                    about.gid()
+                )
+            };
+            let name = path.strip_prefix(root).unwrap();
+            found.insert(name.as_os_str().as_bytes().to_vec(), what);
+        }
+    }
+    found
+}
+
+/// A workspace with something of everything.
+pub(crate) fn furnished() -> Place {
+    let place = Place::with_config("tools: {autonomy: autonomous, rules: {allow: [shell.exec]}}\n");
+    place.file("src/main.rs", "fn main() {\n    old();\n}\n");
+    place.file("src/deep/er/mod.rs", b"binary \0\xff\n");
+    place.file(".gitignore", "ignored\n*.log\n");
+    place.file("ignored/cache.bin", [0u8; 5000]);
+    place.file("trace.log", "ignored too\n");
+    place.file("empty", "");
+    place.file("a.txt", "one\n");
+    place.file("b.txt", "two\n");
+    let work = &place.workspace;
+    fs::create_dir_all(work.join("nothing/in/here")).unwrap();
+    let mode = |path: &str, bits| {
+        fs::set_permissions(work.join(path), fs::Permissions::from_mode(bits)).unwrap();
+    };
+    mode("a.txt", 0o755);
+    mode("b.txt", 0o600);
+    mode("nothing/in", 0o711);
+    symlink("a.txt", work.join("link")).unwrap();
+    symlink("nowhere/at all", work.join("src/dangling")).unwrap();
+    place
+}
+
+/// Change something, undo it, undo the undo, and undo that: before, after and before again.
+#[track_caller]
+pub(crate) fn there_and_back(place: &Place, change: impl FnOnce(&Place)) {
+    let before = tree(&place.workspace);
+    change(place);
+    let after = tree(&place.workspace);
+    assert_ne!(before, after, "nothing was changed");
+    place.run(["undo", "--yes"]).exits(0);
+    assert_eq!(tree(&place.workspace), before, "undone");
+    place.run(["undo", "--yes"]).exits(0);
+    assert_eq!(names(&after), names(&tree(&place.workspace)), "redone");
+    place.run(["undo", "--yes"]).exits(0);
+    assert_eq!(tree(&place.workspace), before, "undone again");
+}
+
+/// Everything but the times: what is made again is made later.
+fn names(tree: &BTreeMap<Vec<u8>, String>) -> Vec<(Vec<u8>, String)> {
+    let plain = |what: &String| what.split(" (").next().unwrap_or_default().to_owned();
+    tree.iter()
+        .map(|(name, what)| (name.clone(), plain(what)))
+        .collect()
+}
+
+#[track_caller]
+fn call(place: &Place, tool: &str, args: Value) -> Value {
+    let outcome = place.call(tool, &args, &["--yes"]);
+    assert_eq!(verdict(&outcome), "ok", "{outcome}");
+    outcome
+}
+
+#[test]
+fn what_file_tools_change_is_put_back() {
+    let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+three\n--- /dev/null\n+++ b/new/p\n@@ -0,0 +1 @@\n+p\n--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-two\n";
+    let rows = [
+        ("file.write", json!({"path": "a.txt", "content": "other"})),
+        (
+            "file.write",
+            json!({"path": "new/folders/f", "content": "x"}),
+        ),
+        (
+            "file.write",
+            json!({"path": "link", "content": "through a link"}),
+        ),
+        (
+            "file.edit",
+            json!({"path": "src/main.rs", "search": "old", "replace": "new"}),
+        ),
+        ("file.patch", json!({"patch": patch})),
+        ("file.move", json!({"from": "a.txt", "to": "sub/c.txt"})),
+        (
+            "file.move",
+            json!({"from": "a.txt", "to": "b.txt", "overwrite": true}),
+        ),
+        ("file.move", json!({"from": "src", "to": "lib/src"})),
+        ("file.move", json!({"from": "link", "to": "src/link"})),
+        ("file.delete", json!({"path": "b.txt"})),
+        ("file.delete", json!({"path": "link"})),
+        ("file.delete", json!({"path": "src", "recursive": true})),
+        ("file.delete", json!({"path": "nothing", "recursive": true})),
+        ("file.delete", json!({"path": "ignored", "recursive": true})),
+        ("file.delete", json!({"path": "trace.log"})),
+        (
+            "file.batch",
+            json!({"operation": "rename", "pattern": "^(.)\\.txt$", "replacement": "$1.md"}),
+        ),
+        (
+            "file.batch",
+            json!({"operation": "move", "pattern": "*.txt", "destination": "texts"}),
+        ),
+        (
+            "file.batch",
+            json!({"operation": "transform", "pattern": "*.txt", "find": "o", "replace": "0"}),
+        ),
+    ];
+    for (tool, args) in rows {
+        let place = furnished();
+        there_and_back(&place, |place| {
+            call(place, tool, args);
+        });
+    }
+}
+
+#[test]
+fn a_call_is_undone_by_its_id_and_only_if_nobody_was_there_since() {
+    let place = furnished();
+    let first = call(
+        &place,
+        "file.write",
+        json!({"path": "a.txt", "content": "1"}),
+    );
+    let second = call(
+        &place,
+        "file.write",
+        json!({"path": "b.txt", "content": "2"}),
+    );
+    let id = first["call_id"].as_str().unwrap();
+    place.run(["undo", id, "--yes"]).exits(0);
+    assert_eq!(place.read("a.txt"), "one\n");
+    assert_eq!(place.read("b.txt"), "2");
+
+    place.file("b.txt", "a person's own");
+    let before = tree(&place.workspace);
+    let outcome = place.call("file.undo", &json!({"call": second["call_id"]}), &["--yes"]);
+    assert_eq!(verdict(&outcome), "conflict", "{outcome}");
+    assert_eq!(tree(&place.workspace), before);
+
+    let unknown = place.call("file.undo", &json!({"call": "../../x"}), &["--yes"]);
+    assert_eq!(verdict(&unknown), "input_invalid");
+    let both = json!({"call": id, "wholeSession": true});
+    assert_eq!(
+        verdict(&place.call("file.undo", &both, &["--yes"])),
+        "input_invalid"
+    );
+}
+
+#[test]
+fn what_was_put_back_by_hand_is_no_conflict() {
+    let place = furnished();
+    call(
+        &place,
+        "file.write",
+        json!({"path": "b.txt", "content": "changed"}),
+    );
+    place.file("b.txt", "two\n");
+    place
+        .run(["undo", "--yes"])
+        .exits(0)
+        .says("nothing to put back");
+    assert_eq!(place.read("b.txt"), "two\n");
+}
+
+#[test]
+fn a_whole_session_is_undone_and_nobody_else() {
+    let place = furnished();
+    call(
+        &place,
+        "file.write",
+        json!({"path": "other", "content": "stays"}),
+    );
+    let before = tree(&place.workspace);
+    let mine = |tool: &str, args: Value| {
+        let outcome = place.call(tool, &args, &["--yes", "--session", "mine"]);
+        assert_eq!(verdict(&outcome), "ok", "{outcome}");
+    };
+    mine("file.write", json!({"path": "a.txt", "content": "1"}));
+    mine(
+        "file.edit",
+        json!({"path": "a.txt", "search": "1", "replace": "2"}),
+    );
+    mine("file.move", json!({"from": "a.txt", "to": "z.txt"}));
+    mine("file.delete", json!({"path": "src", "recursive": true}));
+    place
+        .run(["undo", "--whole-session", "--session", "mine", "--yes"])
+        .exits(0);
+    assert_eq!(tree(&place.workspace), before);
+    place
+        .run(["undo", "--whole-session", "--session", "mine", "--yes"])
+        .exits(1)
+        .says("nothing to be undone");
+}
+
+#[test]
+fn a_change_in_between_is_not_lost_with_the_session() {
+    let place = furnished();
+    call(
+        &place,
+        "file.write",
+        json!({"path": "b.txt", "content": "1"}),
+    );
+    place.file("b.txt", "a person's own");
+    call(
+        &place,
+        "file.write",
+        json!({"path": "b.txt", "content": "2"}),
+    );
+    place
+        .run(["undo", "--whole-session", "--yes"])
+        .exits(1)
+        .says("changed since");
+    assert_eq!(place.read("b.txt"), "2");
+}
+
+#[test]
+fn the_list_and_the_dry_run_change_nothing() {
+    let place = furnished();
+    place
+        .run(["undo", "--list"])
+        .exits(0)
+        .says("no call has changed files");
+    place
+        .run(["undo", "--yes"])
+        .exits(1)
+        .says("no call has changed files");
+    let made = call(
+        &place,
+        "file.delete",
+        json!({"path": "src", "recursive": true}),
+    );
+    let before = tree(&place.workspace);
+    place
+        .run(["undo", "--list"])
+        .exits(0)
+        .says(made["call_id"].as_str().unwrap());
+    place
+        .run(["undo", "--dry-run"])
+        .exits(0)
+        .says("would put back")
+        .says("src/main.rs");
+    assert_eq!(tree(&place.workspace), before);
+    place.run(["undo", "--yes"]).exits(0);
+    let listed = place.call("file.undo", &json!({"list": true}), &[]);
+    let undone: Vec<&Value> = listed["structured"]["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| &call["undone"])
+        .collect();
+    assert_eq!(undone, [&json!(false), &json!(true)]);
+}
+
+#[test]
+fn what_is_too_large_is_named_and_the_rest_is_put_back() {
+    let place = furnished();
+    place.config("tools: {autonomy: autonomous}\nundo: {max_file: 100}\n");
+    let outcome = call(
+        &place,
+        "file.delete",
+        json!({"path": "ignored", "recursive": true}),
+    );
+    let lost = &outcome["structured"]["notUndoable"][0];
+    assert!(
+        lost["path"]
+            .as_str()
+            .unwrap()
+            .ends_with("ignored/cache.bin"),
+        "{outcome}"
+    );
+    assert!(
+        text(&outcome).contains("too large to be kept: 5000 bytes"),
+        "{outcome}"
+    );
+    let undone = place.call("file.undo", &json!({}), &["--yes"]);
+    assert_eq!(verdict(&undone), "ok", "{undone}");
+    assert!(place.workspace.join("ignored").is_dir());
+    assert!(!place.workspace.join("ignored/cache.bin").exists());
+    assert_eq!(
+        undone["structured"]["notRestored"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn a_denied_place_is_denied_to_an_undo_too() {
+    let place = furnished();
+    let made = call(&place, "file.delete", json!({"path": "src/main.rs"}));
+    place.config("tools: {autonomy: autonomous, rules: {deny: ['file.write(src/**)']}}\n");
+    let before = tree(&place.workspace);
+    for args in [
+        json!({}),
+        json!({"call": made["call_id"]}),
+        json!({"wholeSession": true}),
+    ] {
+        let outcome = place.call("file.undo", &args, &["--yes"]);
+        assert_eq!(verdict(&outcome), "denied", "{outcome}");
+    }
+    place.run(["undo", "--yes"]).exits(1).says("denied");
+    assert_eq!(tree(&place.workspace), before);
+}
+
+#[test]
+fn a_protected_place_is_asked_about() {
+    let place = furnished();
+    place.file(".env", "A=1\n");
+    call(
+        &place,
+        "file.write",
+        json!({"path": ".env", "content": "A=2\n"}),
+    );
+    let outcome = place.call("file.undo", &json!({}), &[]);
+    assert_eq!(verdict(&outcome), "denied", "{outcome}");
+    assert_eq!(place.read(".env"), "A=2\n");
+    place.run(["undo", "--yes"]).exits(0);
+    assert_eq!(place.read(".env"), "A=1\n");
+}
+
+/// A folder on the way becomes a link out of the workspace between the change and its undo.
+#[test]
+fn nothing_is_ever_written_through_a_link() {
+    for (tool, args) in [
+        ("file.delete", json!({"path": "src/main.rs"})),
+        ("file.delete", json!({"path": "src", "recursive": true})),
+        (
+            "file.edit",
+            json!({"path": "src/main.rs", "search": "old", "replace": "new"}),
+        ),
+        ("file.move", json!({"from": "src/main.rs", "to": "main.rs"})),
+    ] {
+        let place = furnished();
+        call(&place, tool, args);
+        let outside = place.beside("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("main.rs"), "theirs").unwrap();
+        let _ = fs::remove_dir_all(place.workspace.join("src"));
+        symlink(&outside, place.workspace.join("src")).unwrap();
+        let (before, theirs) = (tree(&place.workspace), tree(&outside));
+        let outcome = place.call("file.undo", &json!({}), &["--yes"]);
+        assert_eq!(verdict(&outcome), "conflict", "{outcome}");
+        assert_eq!((tree(&place.workspace), tree(&outside)), (before, theirs));
+    }
+}
+
+#[test]
+fn what_is_kept_is_for_its_owner_alone() {
+    let place = furnished();
+    call(
+        &place,
+        "file.delete",
+        json!({"path": "src", "recursive": true}),
+    );
+    let mut folders = vec![place.home.join("undo")];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        assert_eq!(
+            fs::metadata(&folder).unwrap().mode() & 0o777,
+            0o700,
+            "{folder:?}"
+        );
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                assert_eq!(
+                    fs::metadata(&path).unwrap().mode() & 0o777,
+                    0o600,
+                    "{path:?}"
+                );
+                files += 1;
+            }
+        }
+    }
+    assert!(files >= 4);
+}
+
+#[test]
+fn switched_off_nothing_is_kept() {
+    let place = furnished();
+    place.config("undo: {enabled: false}\ntools: {autonomy: autonomous}\n");
+    call(
+        &place,
+        "file.write",
+        json!({"path": "a.txt", "content": "1"}),
+    );
+    assert!(!place.home.join("undo").exists());
+    let outcome = place.call("file.undo", &json!({}), &["--yes"]);
+    assert_eq!(verdict(&outcome), "not_available", "{outcome}");
+}
