@@ -4,6 +4,7 @@
 mod measure;
 mod pipeline;
 mod search;
+mod shell;
 mod side;
 mod start;
 mod table;
@@ -30,6 +31,7 @@ const ROWS: &[Rows] = &[
     ("pipeline", pipeline::rows),
     ("start", start::rows),
     ("search", search::rows),
+    ("shell", shell::rows),
 ];
 
 const ROUNDS: usize = 11;

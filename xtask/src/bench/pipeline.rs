@@ -12,7 +12,6 @@ use serde_json::Value;
 use super::Bench;
 use super::measure::{Bar, Row};
 use super::side::{Ask, Program};
-use crate::workspace::cargo;
 
 const AJV: &str = "ajv@8";
 
@@ -20,7 +19,7 @@ const AJV: &str = "ajv@8";
 const CALLS: usize = 20_000;
 
 pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
-    let ours = haft(bench)?;
+    let ours = Program::example(bench, "haft-runtime", "bench_pipeline")?;
     let node = node(bench)?;
     let row = |name: &str, kind: &str, wall_ns| Row {
         name: name.to_owned(),
@@ -67,27 +66,6 @@ pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
             within(5_000_000.0),
         ),
     ])
-}
-
-fn haft(bench: &Bench) -> Result<Rc<RefCell<Program>>> {
-    let arguments = [
-        "build",
-        "--profile",
-        "dist",
-        "--quiet",
-        "-p",
-        "haft-runtime",
-    ];
-    let built = cargo()
-        .args(arguments)
-        .args(["--example", "bench_pipeline"])
-        .status()?;
-    if !built.success() {
-        bail!("cannot build the example `bench_pipeline` of `haft-runtime`: {built}");
-    }
-    let version = output(Command::new("git").args(["describe", "--always", "--dirty"]))?;
-    let program = bench.target.join("dist/examples/bench_pipeline");
-    Program::start("haft", &version, Command::new(program))
 }
 
 fn node(bench: &Bench) -> Result<Rc<RefCell<Program>>> {

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use super::Bench;
 use super::measure::Sample;
+use crate::workspace::cargo;
 
 pub(crate) trait Side {
     fn name(&self) -> &str;
@@ -48,6 +50,23 @@ impl Program {
             input,
             output: BufReader::new(output),
         })))
+    }
+
+    /// One of our own examples, as it is shipped.
+    pub(crate) fn example(bench: &Bench, package: &str, name: &str) -> Result<Rc<RefCell<Self>>> {
+        let built = cargo()
+            .args(["build", "--profile", "dist", "--quiet", "-p", package])
+            .args(["--example", name])
+            .status()?;
+        if !built.success() {
+            bail!("cannot build the example `{name}` of `{package}`: {built}");
+        }
+        let described = Command::new("git")
+            .args(["describe", "--always", "--dirty"])
+            .output()?;
+        let version = String::from_utf8_lossy(&described.stdout).trim().to_owned();
+        let program = bench.target.join("dist/examples").join(name);
+        Program::start("haft", &version, Command::new(program))
     }
 
     fn ask(&mut self, line: &str) -> Result<Sample> {
