@@ -21,6 +21,7 @@ const CALLS: usize = 20_000;
 pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     let ours = Program::example(bench, "haft-runtime", "bench_pipeline")?;
     let node = node(bench)?;
+    memory(bench)?;
     let row = |name: &str, kind: &str, wall_ns| Row {
         name: name.to_owned(),
         sides: [&ours, &node]
@@ -66,6 +67,24 @@ pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
             within(5_000_000.0),
         ),
     ])
+}
+
+/// What 10,000 tools take, told by a process that has done nothing else.
+fn memory(bench: &Bench) -> Result<()> {
+    let program = Program::example(bench, "haft-runtime", "bench_pipeline")?;
+    let told = program.borrow_mut().answer("memory")?;
+    let kb = |key: &str| {
+        told[key]
+            .as_u64()
+            .with_context(|| format!("no `{key}`: {told}"))
+    };
+    println!(
+        "memory: {} KB before, {} KB for 10,000 tools, {} KB more for their definitions",
+        kb("before_kb")?,
+        kb("tools_kb")?,
+        kb("definitions_kb")?
+    );
+    Ok(())
 }
 
 fn node(bench: &Bench) -> Result<Rc<RefCell<Program>>> {

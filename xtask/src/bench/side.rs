@@ -88,7 +88,7 @@ impl Program {
             .with_context(|| format!("`{}` gave no `peak_kb`: {answer}", self.name))
     }
 
-    fn answer(&mut self, line: &str) -> Result<Value> {
+    pub(crate) fn answer(&mut self, line: &str) -> Result<Value> {
         let input = self.input.as_mut().context("its input is closed")?;
         writeln!(input, "{line}").with_context(|| format!("`{}` does not listen", self.name))?;
         input.flush()?;

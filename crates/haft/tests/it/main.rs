@@ -26,5 +26,5 @@ mod sessions;
 mod signals;
 mod tool_search;
 mod trust;
-mod variants;
 mod undo;
+mod variants;
