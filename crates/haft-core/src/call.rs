@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::CancelToken;
+
 /// A request to run a tool by any name it answers to.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -20,6 +22,17 @@ pub struct Call {
     pub dry_run: bool,
     /// The caller's own name for this piece of work, the same when it is tried again
     pub key: Option<Arc<str>>,
+    /// The call it belongs to, if another tool makes it
+    pub within: Option<Within>,
+}
+
+/// A call's place inside another one.
+#[derive(Debug, Clone)]
+pub struct Within {
+    /// Ends the call with the one around it
+    pub cancel: CancelToken,
+    /// How many calls are around it
+    pub depth: u8,
 }
 
 impl Call {
@@ -31,6 +44,7 @@ impl Call {
             timeout: None,
             dry_run: false,
             key: None,
+            within: None,
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     CallTag, CancelToken, Event, EventKind, EventSink, Identity, Inquiry, Person, Powers,
-    ResultStore,
+    ResultStore, Within,
 };
 
 /// Who calls, and what they have at hand. One a session; calls share it.
@@ -57,6 +57,8 @@ pub struct ToolContext {
     /// What a service that takes idempotency keys is to be given, the same when it is tried again
     pub key: Option<Arc<str>>,
     pub cancel: CancelToken,
+    /// How many calls this one is made by, one inside the other
+    pub depth: u8,
     /// Counts signs of life; the idle deadline watches it
     activity: AtomicU64,
 }
@@ -82,6 +84,7 @@ impl ToolContext {
             dry_run,
             key: None,
             cancel,
+            depth: 0,
             activity: AtomicU64::new(0),
         }
     }
@@ -91,6 +94,12 @@ impl ToolContext {
         if self.call.tool != *tool {
             Arc::make_mut(&mut self.call).tool = tool.clone();
         }
+    }
+
+    /// This call belongs to another one: it ends with that one at the latest.
+    pub fn enter(&mut self, within: &Within) {
+        self.cancel = within.cancel.child();
+        self.depth = within.depth;
     }
 
     /// Say what is going on: listeners hear it, and the idle deadline starts anew.

@@ -2,11 +2,13 @@
 //! call and its outcome look like, what a call touches, who may be asked, what is told to
 //! listeners. Nothing here does I/O or knows an async runtime.
 
+mod apps;
 mod ask;
 mod call;
 mod cancel;
 mod capability;
 mod context;
+mod door;
 mod effects;
 mod error;
 mod event;
@@ -20,11 +22,13 @@ mod schema;
 mod spec;
 mod tool;
 
+pub use apps::{AppAnswer, Apps, CallApps};
 pub use ask::{Answer, Inquiry, InquiryKind, Person, Question};
-pub use call::{Call, Identity};
+pub use call::{Call, Identity, Within};
 pub use cancel::{CancelToken, Cancelled};
 pub use capability::{Backend, Capability, Power, Powers};
 pub use context::{Attachment, Caller, ResolvePath, ToolContext};
+pub use door::{CallTools, Category, Door, FoundTools, Run, ToolCard};
 pub use effects::{Access, CommandLine, Effects, Mode, Resource};
 pub use error::{ErrorCode, ToolError};
 pub use event::{CallTag, Event, EventKind, EventSink, NoEvents};

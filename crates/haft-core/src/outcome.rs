@@ -60,6 +60,8 @@ pub struct Output {
     pub error: Option<ToolError>,
     /// The whole result, if the tool kept it itself because it was too large to hold
     pub handle: Option<String>,
+    /// Somebody else wrote a part of it, whatever the tool says of itself
+    pub untrusted: bool,
     /// Characters of the whole result, where `handle` holds more than `content`
     pub total_chars: Option<usize>,
 }
@@ -88,6 +90,12 @@ impl Output {
     #[must_use]
     pub fn and_structured(mut self, value: Value) -> Self {
         self.structured = Some(value);
+        self
+    }
+
+    #[must_use]
+    pub fn untrusted_if(mut self, untrusted: bool) -> Self {
+        self.untrusted = untrusted;
         self
     }
 
@@ -134,6 +142,9 @@ pub struct Meta {
     /// In a dry run: what policy would say
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would: Option<String>,
+    /// Somebody else wrote it, or a part of it
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
     /// How many secrets were masked
     #[serde(skip_serializing_if = "is_zero")]
     pub masked: usize,

@@ -112,6 +112,11 @@ impl ToolSpec {
         }
     }
 
+    /// Whether it is one of our tools about tools: policy judges what they call, not them.
+    pub fn is_meta(&self) -> bool {
+        self.source == Source::Builtin && self.exposure.is_meta()
+    }
+
     /// The name as providers accept it, unless another tool has it already.
     pub fn api_name(&self) -> String {
         api_name(&self.name, 0)

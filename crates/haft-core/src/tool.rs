@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    BoxFuture, Effects, Output, Power, Repeat, ToolContext, ToolError, ToolSpec, parameter_aliases,
-    tool_schema,
+    BoxFuture, Call, Effects, Output, Power, Repeat, ToolContext, ToolError, ToolSpec,
+    parameter_aliases, tool_schema,
 };
 
 pub type ToolResult = Result<Output, ToolError>;
@@ -42,6 +42,12 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
 
     /// Why it cannot be called now, if so.
     fn unavailable(_power: &Self::Power) -> Option<String> {
+        None
+    }
+
+    /// The call that this one is only another way to make, if so: that one goes on in its place,
+    /// under its own name and by its own rules.
+    fn stands_for(&self) -> Option<Result<Call, ToolError>> {
         None
     }
 
@@ -91,6 +97,11 @@ pub trait DynTool: Send + Sync {
 
 /// One call with its arguments parsed.
 pub trait Prepared: Send + Sync {
+    /// The call that this one is only another way to make, if so.
+    fn stands_for(&self) -> Option<Result<Call, ToolError>> {
+        None
+    }
+
     fn effects(&self, cx: &ToolContext) -> Result<Effects, ToolError>;
 
     fn run<'a>(self: Box<Self>, cx: &'a ToolContext) -> BoxFuture<'a, ToolResult>;
@@ -162,6 +173,10 @@ fn misfit<T: Tool>(args: &Value) -> ToolError {
 struct TypedCall<T>(T);
 
 impl<T: Tool> Prepared for TypedCall<T> {
+    fn stands_for(&self) -> Option<Result<Call, ToolError>> {
+        self.0.stands_for()
+    }
+
     fn effects(&self, cx: &ToolContext) -> Result<Effects, ToolError> {
         self.0.effects(power_of::<T>(cx)?, cx)
     }

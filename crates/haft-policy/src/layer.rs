@@ -203,7 +203,7 @@ impl CompiledLayer {
             rules: self.rules.clone(),
             named: named.into(),
             modules,
-            reads_only: tool.repeat == Repeat::Read,
+            reads_only: tool.repeat == Repeat::Read || tool.is_meta(),
             dangerous: tool.risk == Risk::High || (outside && tool.repeat != Repeat::Read),
             workspace: places.workspace.as_path().into(),
             own: places.own.clone(),

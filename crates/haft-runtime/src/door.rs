@@ -12,6 +12,7 @@ use haft_core::{Call, Caller, Outcome, ToolError};
 use haft_policy::Who;
 use serde_json::Value;
 
+use crate::scheduler::Ticket;
 use crate::{Entry, Explanation, Filters, Runtime, Session, pipeline};
 
 impl Runtime {
@@ -29,8 +30,36 @@ impl Runtime {
     /// Make many calls at once: they overlap unless their effects conflict, and then run in the
     /// order given. Results come in that order too, and share the session's budget evenly.
     pub async fn execute_parallel(&self, session: &Session, calls: Vec<Call>) -> Vec<Outcome> {
-        let share = session.budget() / calls.len().max(1);
         let tickets: Vec<_> = calls.iter().map(|_| self.ticket(session)).collect();
+        self.execute(session, calls, tickets, session.budget())
+            .await
+    }
+
+    /// The same for calls that another call makes, on its budget. That call holds its place in the
+    /// order, so these are ordered among themselves.
+    pub(crate) async fn execute_within(
+        &self,
+        session: &Session,
+        calls: Vec<Call>,
+        budget: usize,
+    ) -> Vec<Outcome> {
+        let scheduler = self.scheduler();
+        let group = scheduler.group();
+        let tickets: Vec<_> = calls
+            .iter()
+            .map(|_| scheduler.nested(session.key(), group))
+            .collect();
+        self.execute(session, calls, tickets, budget).await
+    }
+
+    async fn execute(
+        &self,
+        session: &Session,
+        calls: Vec<Call>,
+        tickets: Vec<Ticket<'_>>,
+        budget: usize,
+    ) -> Vec<Outcome> {
+        let share = budget / calls.len().max(1);
         let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
         let mut waiting = FuturesUnordered::new();
         // Most calls end without ever having to wait: they walk in one place, one after the other.
@@ -51,6 +80,11 @@ impl Runtime {
         let mut answers = Vec::with_capacity(outcomes.len());
         answers.extend(outcomes.into_iter().flatten());
         answers
+    }
+
+    /// A place in the order of calls.
+    pub(crate) fn ticket(&self, session: &Session) -> Ticket<'_> {
+        self.scheduler().ticket(session.key())
     }
 
     /// The tool that a name leads to, if this caller may see it.

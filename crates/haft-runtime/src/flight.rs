@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use haft_core::{Effects, Meta, Ruling, ToolContext};
+use haft_core::{Call, Effects, Meta, Ruling, ToolContext};
 use serde_json::Value;
 
 use crate::scheduler::Ticket;
@@ -47,6 +47,12 @@ impl Flight<'_> {
         if let Some(note) = &self.note {
             let _ = note.answer.set(answer);
         }
+    }
+
+    /// Another call goes on in the place of this one.
+    pub(crate) fn give_way(&mut self, call: Call) {
+        self.cx.resolved(&call.name);
+        self.args = call.args;
     }
 
     /// The tool, once its name is resolved.

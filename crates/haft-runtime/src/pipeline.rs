@@ -7,7 +7,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use haft_core::{Call, Outcome, Output, ToolError, ToolResult};
+use haft_core::{Call, Outcome, Output, Prepared, ToolError, ToolResult};
 use haft_policy::Judgement;
 use serde::Serialize;
 
@@ -18,6 +18,9 @@ use crate::stages::{
     trim, validate,
 };
 use crate::{Entry, Runtime, Session};
+
+/// Calls that may stand for one another, one behind the other.
+const MOST_STEPS: usize = 4;
 
 /// What policy says of a call, without making it.
 #[derive(Debug, Clone, Serialize)]
@@ -59,16 +62,32 @@ fn unpanicked(
 
 /// From a name and arguments to what the tool says; the first stage that refuses ends it.
 async fn answer(flight: &mut Flight<'_>) -> ToolResult {
-    let tool = resolve::name(flight)?;
-    permit::tool(flight, tool)?;
-    available::tool(flight, tool)?;
-    let prepared = validate::arguments(flight, tool)?;
+    let (tool, prepared) = settle(flight)?;
     let judged = judge::effects(flight, tool, &*prepared)?;
     let approval = approve::call(flight, &judged).await?;
     schedule::turn(flight).await?;
     let approved = run::spend(flight, &judged, approval)?;
     record::intent(flight, &judged.effects).await?;
     run::tool(flight, prepared, &judged, approved).await
+}
+
+/// From a name and arguments to a tool that may be called with them. A call that stands for
+/// another one gives way to it, and that one starts from the beginning.
+fn settle(flight: &mut Flight<'_>) -> Result<(usize, Box<dyn Prepared>), ToolError> {
+    for _ in 0..MOST_STEPS {
+        let tool = resolve::name(flight)?;
+        permit::tool(flight, tool)?;
+        available::tool(flight, tool)?;
+        let prepared = validate::arguments(flight, tool)?;
+        match prepared.stands_for() {
+            None => return Ok((tool, prepared)),
+            Some(call) => flight.give_way(call?),
+        }
+    }
+    Err(
+        ToolError::input_invalid("a call that stands for another one again and again")
+            .hint("name the tool itself"),
+    )
 }
 
 /// The stages that decide, without those that act.
@@ -80,8 +99,11 @@ pub(crate) fn explain(
 ) -> Result<Explanation, ToolError> {
     let ticket = runtime.ticket(session);
     let mut flight = begin::quietly(runtime, session, call, ticket, session.budget());
-    let tool = resolve::name(&mut flight)?;
+    let mut tool = resolve::name(&mut flight)?;
     permit::in_view(&flight, tool)?;
+    if with_arguments && flight.view.entry(tool).spec().is_meta() {
+        tool = settle(&mut flight)?.0;
+    }
     let bound = flight.view.bound(tool).clone();
     let judgement = if with_arguments && bound.visible() {
         let prepared = validate::arguments(&mut flight, tool)?;

@@ -9,8 +9,8 @@ use haft_policy::Policy;
 
 use crate::approvals::Approvals;
 use crate::catalogue::{Catalogue, IndexStore};
-use crate::scheduler::{Scheduler, Ticket};
-use crate::{Reducers, RegisterError, Registry, Session, View};
+use crate::scheduler::Scheduler;
+use crate::{Reducers, RegisterError, Registry, View};
 
 /// Limits, as the binary read them from config.
 #[derive(Debug, Clone)]
@@ -150,8 +150,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// A place in the order of calls.
-    pub(crate) fn ticket(&self, session: &Session) -> Ticket<'_> {
-        self.scheduler.ticket(session.key())
+    pub(crate) fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
     }
 }

@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwapOption;
 use foldhash::fast::FixedState;
@@ -11,6 +11,7 @@ use haft_policy::Who;
 use tokio::sync::Mutex;
 
 use crate::injection::{Decision, Injection, InjectionMode};
+use crate::runs::Runs;
 use crate::view::{Filters, Scope, View};
 use crate::{Definitions, Entry, Runtime, Shape};
 
@@ -22,7 +23,7 @@ pub struct Session {
 }
 
 /// What stays the same from one request of a session to the next.
-struct Standing {
+pub(crate) struct Standing {
     who: Who,
     scopes: Vec<Scope>,
     filters: Filters,
@@ -33,12 +34,22 @@ struct Standing {
     asking: Mutex<()>,
     /// Hidden tools that were found, in the order in which they were
     found: std::sync::Mutex<Vec<Arc<str>>>,
+    /// What its calls have started in the background
+    runs: Runs,
+    /// Where its tools that call tools go, and whether they may leave something behind
+    behind: OnceLock<(Weak<Runtime>, bool)>,
+}
+
+impl Standing {
+    pub(crate) fn runs(&self) -> &Runs {
+        &self.runs
+    }
 }
 
 impl Session {
     pub(crate) fn new(caller: Caller, who: Who, filters: Filters, budget: usize) -> Self {
         Session {
-            key: FixedState::default().hash_one(&*caller.session),
+            key: key_of(&caller),
             caller: Arc::new(caller),
             standing: Arc::new(Standing {
                 who,
@@ -50,26 +61,44 @@ impl Session {
                 view: ArcSwapOption::empty(),
                 asking: Mutex::default(),
                 found: Default::default(),
+                runs: Runs::default(),
+                behind: OnceLock::new(),
             }),
         }
     }
 
-    /// How much of its tools a model behind this caller is shown.
-    #[must_use]
-    pub fn injecting(self, injection: Injection) -> Self {
-        self.standing_apart(self.standing.scopes.clone(), injection)
+    /// A caller with the standing of a session.
+    pub(crate) fn of(caller: Arc<Caller>, standing: Arc<Standing>) -> Self {
+        Session {
+            key: key_of(&caller),
+            caller,
+            standing,
+        }
     }
 
-    /// The same caller with a narrower scope. There is no way to widen.
-    #[must_use]
-    pub fn scoped(&self, scope: Scope) -> Session {
-        let mut scopes = self.standing.scopes.clone();
-        scopes.push(scope);
-        self.standing_apart(scopes, self.standing.injection.clone())
+    pub(crate) fn standing(&self) -> &Arc<Standing> {
+        &self.standing
     }
 
-    /// The same caller, with nothing shared.
-    fn standing_apart(&self, scopes: Vec<Scope>, injection: Injection) -> Session {
+    pub(crate) fn runs(&self) -> &Runs {
+        &self.standing.runs
+    }
+
+    pub(crate) fn behind(&self) -> &OnceLock<(Weak<Runtime>, bool)> {
+        &self.standing.behind
+    }
+
+    pub(crate) fn scopes(&self) -> &[Scope] {
+        &self.standing.scopes
+    }
+
+    pub(crate) fn injection(&self) -> &Injection {
+        &self.standing.injection
+    }
+
+    /// The same caller, with nothing shared. Its powers still reach as far as they did: whoever
+    /// narrows gives it others.
+    pub(crate) fn standing_apart(&self, scopes: Vec<Scope>, injection: Injection) -> Session {
         let standing = &self.standing;
         Session {
             caller: self.caller.clone(),
@@ -84,6 +113,8 @@ impl Session {
                 view: ArcSwapOption::empty(),
                 asking: Mutex::default(),
                 found: Default::default(),
+                runs: Runs::default(),
+                behind: OnceLock::new(),
             }),
         }
     }
@@ -214,4 +245,8 @@ impl Session {
             false,
         )
     }
+}
+
+fn key_of(caller: &Caller) -> u64 {
+    FixedState::default().hash_one(&*caller.session)
 }

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use haft_core::{Caller, CancelToken, EventSink, Identity, NoEvents, Person, Powers, ResolvePath};
 use haft_host::FileResults;
 use haft_policy::{Layer, Places, Policy, PolicyConfig, Who};
-use haft_runtime::{Filters, IndexStore, RememberRule, Runtime, RuntimeConfig, Session};
+use haft_runtime::{
+    Filters, IndexStore, Injection, RememberRule, Runtime, RuntimeConfig, Seat, Session,
+};
 use tempfile::TempDir;
 
 use crate::{Cells, pack};
 
 pub struct House {
-    pub runtime: Runtime,
+    pub runtime: Arc<Runtime>,
     pub workspace: TempDir,
     pub home: TempDir,
     pub cells: Cells,
@@ -41,9 +43,24 @@ impl House {
     }
 
     pub fn session_as(&self, name: &str, who: Who, filters: Filters) -> Session {
+        self.enter(name, who, filters, Injection::default())
+    }
+
+    /// A session of an agent that is shown as much of the tools as fits.
+    pub fn session_with(&self, name: &str, injection: Injection) -> Session {
+        self.enter(name, Who::default(), Filters::default(), injection)
+    }
+
+    fn enter(&self, name: &str, who: Who, filters: Filters, injection: Injection) -> Session {
         let mut caller = self.caller(name);
         caller.identity = who.identity;
-        self.runtime.session(caller, who, filters)
+        self.runtime.enter(Seat {
+            caller,
+            who,
+            filters,
+            injection,
+            background: true,
+        })
     }
 
     pub fn caller(&self, name: &str) -> Caller {
@@ -121,7 +138,7 @@ impl HouseBuilder {
         }
         runtime.install(&[pack()]).expect("fixture names are free");
         House {
-            runtime,
+            runtime: Arc::new(runtime),
             workspace,
             home,
             cells: Cells::default(),

@@ -12,5 +12,5 @@ pub use catalogue::{Task, catalogue, repeating, tasks};
 pub use fixtures::{Cells, pack};
 pub use house::{House, HouseBuilder};
 pub use peers::{npm, python};
-pub use person::Says;
+pub use person::{Replies, Says};
 pub use random::Random;

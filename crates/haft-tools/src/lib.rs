@@ -5,6 +5,7 @@ mod file;
 mod git;
 mod kept;
 mod lines;
+mod meta;
 mod process;
 mod result;
 mod shell;
@@ -17,6 +18,7 @@ pub fn packs() -> Vec<Pack> {
     vec![
         file::pack(),
         git::pack(),
+        meta::pack(),
         process::pack(),
         result::pack(),
         shell::pack(),

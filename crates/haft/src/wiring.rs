@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap_complete::CompletionCandidate;
 use haft_core::{
-    Caller, CancelToken, Identity, Module, Person, Powers, ResultStore, canonical_module,
+    CallApps, Caller, CancelToken, Identity, Module, Person, Powers, ResultStore, canonical_module,
 };
 use haft_host::{
     Attachments, ChangeFiles, Checkpoints, EditFiles, EnvPolicy, FileResults, FilesConfig,
@@ -50,7 +50,7 @@ pub(crate) struct House {
     pub(crate) home: Home,
     pub(crate) loaded: Loaded,
     pub(crate) who: Who,
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: Arc<Runtime>,
     pub(crate) session: Session,
     pub(crate) events: EventBus,
     pub(crate) cancel: CancelToken,
@@ -93,6 +93,7 @@ impl House {
             .remembering(remember(&home, &loaded))
             .recording(recording.clone())
             .keeping_index(index_store(&home));
+        let runtime = Arc::new(runtime);
         runtime.install(&packs)?;
         check_actions(&runtime, &loaded.layers)?;
         let events = EventBus::new();
@@ -115,9 +116,13 @@ impl House {
         };
         let (caller, processes) =
             empowered(caller, &home, &loaded, wants.outlet, wants.background)?;
-        let session = runtime
-            .session(caller, who.clone(), Filters::default())
-            .injecting(injection(&mut loaded, &runtime, wants.context_window));
+        let session = runtime.enter(haft_runtime::Seat {
+            caller,
+            who: who.clone(),
+            filters: Filters::default(),
+            injection: injection(&mut loaded, &runtime, wants.context_window),
+            background: wants.background,
+        });
         Ok(House {
             home,
             loaded,
@@ -357,6 +362,7 @@ fn empowered(
     powers.insert(ReadGit::new(workspace));
     powers.insert(KeptResults::new(store.clone()));
     powers.insert(Attachments);
+    powers.insert(CallApps::default());
     caller.powers = Arc::new(powers);
     caller.results = Some(store);
     Ok((caller, processes))

@@ -19,7 +19,7 @@ async fn main() {
     let house = House::builder().build();
     let session = house.session("conformance");
     let prompts = watch::Sender::new(0);
-    let runtime = Arc::new(house.runtime);
+    let runtime = house.runtime;
     runtime
         .registry()
         .register_all(tools::all(&runtime, &prompts))

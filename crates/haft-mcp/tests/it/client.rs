@@ -53,7 +53,7 @@ impl Client {
             version: "1".into(),
             instructions: None,
         };
-        let server = Server::new(config, Arc::new(runtime), session).unwrap();
+        let server = Server::new(config, runtime, session).unwrap();
         let server = Arc::new(change(server));
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let serving = tokio::spawn({

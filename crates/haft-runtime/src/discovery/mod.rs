@@ -1,5 +1,7 @@
 //! Discovery: which tools there are for a caller who cannot be shown all of them.
 
+mod door;
 mod search;
 
-pub use search::{Category, Search, SearchHit, Whereabouts};
+pub use door::Seat;
+pub use search::{Search, SearchHit, Whereabouts};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use haft_core::Category;
 use haft_search::{ScoreParts, Searcher};
 use serde::Serialize;
 
@@ -63,14 +64,6 @@ pub enum Whereabouts {
         rank: usize,
         nothing_fits: bool,
     },
-}
-
-/// A group of tools.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Category {
-    pub id: String,
-    pub summary: String,
-    pub tool_count: usize,
 }
 
 impl Runtime {
@@ -161,6 +154,7 @@ impl Runtime {
             .map(|(id, tool_count)| Category {
                 id: id.to_owned(),
                 summary: summary(&view, id),
+                ours: view.snapshot().module(id).is_some(),
                 tool_count,
             })
             .collect()

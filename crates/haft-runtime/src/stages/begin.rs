@@ -35,6 +35,9 @@ pub(crate) fn quietly<'a>(
     let caller = session.caller().clone();
     let mut cx = ToolContext::new(call_id, call.name, caller, budget, call.dry_run);
     cx.key = call.key;
+    if let Some(within) = &call.within {
+        cx.enter(within);
+    }
     Flight {
         runtime,
         session,

@@ -10,9 +10,11 @@ use crate::secrets;
 pub(crate) fn result(flight: &mut Flight<'_>, result: ToolResult) -> Output {
     let mut output = result.unwrap_or_else(|error| Output::default().but_failed(error));
     speak_for_structured(&mut output);
-    let untrusted = flight
-        .entry()
-        .is_some_and(|entry| entry.spec().output_is_untrusted);
+    let untrusted = output.untrusted
+        || flight
+            .entry()
+            .is_some_and(|entry| entry.spec().output_is_untrusted);
+    flight.meta.untrusted = untrusted;
     let mut masked = 0;
     for block in &mut output.content {
         masked += match block {

@@ -29,9 +29,7 @@ pub(crate) fn output(flight: &mut Flight<'_>, mut output: Output) -> Output {
             .map(|hint| shortened(&hint, ERROR).into_owned());
     }
     let budget = flight.cx.result_budget;
-    let is_untrusted = flight
-        .entry()
-        .is_some_and(|entry| entry.spec().output_is_untrusted);
+    let is_untrusted = flight.meta.untrusted;
     let room = if is_untrusted {
         budget.saturating_sub(untrusted::ROOM)
     } else {

@@ -5,7 +5,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 
 use anstream::AutoStream;
-use haft_core::{Answer, BoxFuture, Person, Question};
+use haft_core::{Answer, BoxFuture, Inquiry, InquiryKind, Person, Question};
+use serde_json::Value;
+
+use super::consult;
 
 const TERMINAL: &str = "/dev/tty";
 
@@ -26,6 +29,18 @@ impl Person for AtTheTerminal {
         let question = question.clone();
         Box::pin(async move {
             let asked = tokio::task::spawn_blocking(move || ask(&question));
+            asked.await.ok().flatten()
+        })
+    }
+
+    fn inquire<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<Value>> {
+        if inquiry.kind != InquiryKind::Elicitation {
+            return Box::pin(std::future::ready(None));
+        }
+        let form = inquiry.params.clone();
+        Box::pin(async move {
+            let asked =
+                tokio::task::spawn_blocking(move || consult::fill_in(&form, open()?, open()?));
             asked.await.ok().flatten()
         })
     }

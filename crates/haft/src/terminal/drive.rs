@@ -87,6 +87,7 @@ pub(crate) fn to_the_end<T>(
         };
         // Sessions belong to this process, so they end with the last call.
         house.processes.end_sessions().await;
+        house.session.end_runs(SETTLE).await;
         drop(done);
         let shown = match showing {
             Some(showing) => showing.await.unwrap_or_default(),

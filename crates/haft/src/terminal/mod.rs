@@ -1,6 +1,7 @@
 //! What meets the person: input, questions, output, errors.
 
 pub(crate) mod ask;
+mod consult;
 pub(crate) mod drive;
 pub(crate) mod fail;
 pub(crate) mod input;

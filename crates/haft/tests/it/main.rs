@@ -13,6 +13,7 @@ mod isolation;
 mod journal;
 mod listing;
 mod login;
+mod meta;
 mod must_show;
 mod names;
 mod outcomes;

@@ -40,13 +40,15 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
             denied: Vec::new(),
         }),
     };
+    // The same session, to end what its calls leave running.
+    let left = session.for_request(house.cancel.clone(), None, None);
     let config = ServerConfig {
         name: "haft".to_owned(),
         title: "haft".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         instructions: Some(INSTRUCTIONS.to_owned()),
     };
-    let server = Server::new(config, Arc::new(house.runtime), session)
+    let server = Server::new(config, house.runtime, session)
         .context("no randomness")?
         .refreshing(move |runtime: &Runtime| {
             if let Ok(policy) = refresh() {
@@ -72,6 +74,7 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
             }
         };
         house.processes.end_sessions().await;
+        left.end_runs(SETTLE).await;
         code
     })?;
     engine.shutdown_background();
