@@ -57,7 +57,7 @@ pub struct SessionRequest {
     pub program: Program,
     /// Absolute, and there
     pub cwd: PathBuf,
-    /// Zero for as long as anything may run
+    /// Zero for as long as anything may run; what is asked for is bound by the configuration
     pub timeout: Duration,
     /// Its input can be written to; else it reads the end at once
     pub input: bool,
@@ -181,7 +181,7 @@ impl RunProcesses {
         self.inner.sessions.admit(&session)?;
         let timeout = match request.timeout {
             Duration::ZERO => LONGEST_TIMEOUT,
-            asked => asked.min(LONGEST_TIMEOUT),
+            asked => self.inner.config.clamp_timeout(asked),
         };
         let follower = Follower {
             session: session.clone(),

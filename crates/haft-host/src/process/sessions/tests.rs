@@ -333,3 +333,23 @@ async fn a_process_that_ends_soon_has_no_sessions() {
     assert_eq!(error.code, ErrorCode::NotAvailable);
     assert!(error.hint.unwrap().contains("haft batch"));
 }
+
+/// Who asks for a time gets no more than the configuration allows; who asks for none has none.
+#[tokio::test]
+async fn a_time_that_is_asked_for_is_bound_by_the_configuration() {
+    let place = place(ProcessConfig {
+        max_timeout: Duration::from_millis(200),
+        ..background()
+    });
+    let asked = SessionRequest {
+        timeout: Duration::from_secs(3000),
+        ..place.request("asked", "sleep 1000")
+    };
+    let end = place.power.begin(asked).await.unwrap().ended(None).await;
+    assert!(end.timed_out);
+    assert_eq!(end.timeout, Duration::from_millis(200));
+    let session = place.start("free", "read line").await;
+    session.close_input().await;
+    let end = session.ended(None).await;
+    assert_eq!(end.timeout, LONGEST_TIMEOUT);
+}
