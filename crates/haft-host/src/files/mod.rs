@@ -30,6 +30,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 pub use change::{Before, ChangeFiles, FileChange, NewMode, SnapshotStamp};
 pub use edit::{EditFiles, Snapshot};
 pub use list::{Entry, EntryKind, ListFiles, ListRequest, Listing};
+pub(crate) use protected::{KEY_FILES, KEY_FOLDERS, KEY_PAIRS, PAIRS, START_UP};
 pub use protected::{holds_secrets, is_protected};
 pub use read::{LineRange, ReadFiles, Reading};
 pub use undo::UndoFiles;

@@ -1,6 +1,9 @@
 //! Names that deserve a question even inside the workspace: files that some program will run or
 //! obey later, and files that hold secrets. Names are compared the way a forgiving file system
 //! would: case, trailing dots and spaces and invisible characters do not matter.
+//!
+//! These are the only lists of such names: the sandbox keeps the same places read-only or out of
+//! sight, and the login environment is read again when one of the start-up files changes.
 
 use std::path::{Component, Path};
 
@@ -29,7 +32,7 @@ const FOLDERS: &[&str] = &[
 ];
 
 /// Two names in a row, the second one anything below which is protected.
-const PAIRS: &[(&str, &str)] = &[
+pub(crate) const PAIRS: &[(&str, &str)] = &[
     (".github", "workflows"),
     (".github", "actions"),
     (".config", "fish"),
@@ -40,8 +43,8 @@ const PAIRS: &[(&str, &str)] = &[
     (".cargo", "config.toml"),
 ];
 
-/// Files that are read at the start of a shell, an editor, a build or an agent.
-const FILES: &[&str] = &[
+/// Files in a home that every shell, every login or git reads.
+pub(crate) const START_UP: &[&str] = &[
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -59,6 +62,12 @@ const FILES: &[&str] = &[
     ".tcshrc",
     ".login",
     ".logout",
+    ".pam_environment",
+    ".gitconfig",
+];
+
+/// Files that are read at the start of an editor, a build, an agent or another program.
+const FILES: &[&str] = &[
     ".inputrc",
     ".xinitrc",
     ".xprofile",
@@ -79,7 +88,6 @@ const FILES: &[&str] = &[
     ".pryrc",
     ".curlrc",
     ".wgetrc",
-    ".gitconfig",
     ".gitmodules",
     ".mcp.json",
     ".envrc",
@@ -95,7 +103,7 @@ const FILES: &[&str] = &[
 ];
 
 /// Folders that hold keys.
-const KEY_FOLDERS: &[&str] = &[
+pub(crate) const KEY_FOLDERS: &[&str] = &[
     ".ssh",
     ".gnupg",
     ".aws",
@@ -107,7 +115,7 @@ const KEY_FOLDERS: &[&str] = &[
 ];
 
 /// Files that hold keys or passwords.
-const KEY_FILES: &[&str] = &[
+pub(crate) const KEY_FILES: &[&str] = &[
     ".netrc",
     "_netrc",
     ".npmrc",
@@ -123,6 +131,14 @@ const KEY_FILES: &[&str] = &[
     "id_ed25519",
     "id_ecdsa_sk",
     "id_ed25519_sk",
+];
+
+/// Two names in a row that lead to keys.
+pub(crate) const KEY_PAIRS: &[(&str, &str)] = &[
+    (".config", "gcloud"),
+    (".config", "gh"),
+    (".cargo", "credentials"),
+    (".cargo", "credentials.toml"),
 ];
 
 const KEY_ENDINGS: &[&str] = &[
@@ -146,16 +162,12 @@ pub fn is_protected(path: &Path) -> Option<&'static str> {
     if let Some(reason) = secret_names(&names) {
         return Some(reason);
     }
-    let pair = |window: &[String]| {
-        PAIRS
-            .iter()
-            .any(|(first, second)| window[0] == *first && window[1] == *second)
-    };
     let last = names.last()?;
     if names
         .iter()
         .any(|name| FOLDERS.contains(&name.as_str()) || name == "git~1")
-        || names.windows(2).any(pair)
+        || has_pair(&names, PAIRS)
+        || START_UP.contains(&last.as_str())
         || FILES.contains(&last.as_str())
     {
         return Some(RUNS_LATER);
@@ -175,9 +187,19 @@ fn secret_names(names: &[String]) -> Option<&'static str> {
     let listed = names
         .iter()
         .any(|name| KEY_FOLDERS.contains(&name.as_str()))
+        || has_pair(names, KEY_PAIRS)
         || KEY_FILES.contains(&last.as_str())
         || KEY_ENDINGS.iter().any(|end| last.ends_with(end));
     (environment || listed).then_some(KEYS)
+}
+
+fn has_pair(names: &[String], pairs: &[(&str, &str)]) -> bool {
+    let is_one = |window: &[String]| {
+        pairs
+            .iter()
+            .any(|(first, second)| window[0] == *first && window[1] == *second)
+    };
+    names.windows(2).any(is_one)
 }
 
 fn plain_names(path: &Path) -> Vec<String> {
@@ -238,5 +260,8 @@ mod tests {
         check("config/server.PEM", true, true);
         check(".ssh/known_hosts", true, true);
         check(".npmrc", true, true);
+        check(".cargo/credentials.toml", true, true);
+        check(".config/gh/hosts.yml", true, true);
+        check(".cargo/bin/tool", false, false);
     }
 }

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::record::Keep;
 use super::run::{self, Watch};
 use super::{Inner, prepare, started};
+use crate::files::START_UP;
 use crate::{EnvPolicy, filter_env};
 
 /// How the environment of a login shell is read.
@@ -53,25 +54,8 @@ const LARGEST: usize = 1 << 20;
 /// Names that say where a process is, not what its user set up.
 const PASSING: [&str; 6] = ["PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "_"];
 
-/// Start-up files in the home of the user.
-const IN_HOME: &[&str] = &[
-    ".profile",
-    ".bash_profile",
-    ".bash_login",
-    ".bashrc",
-    ".zshenv",
-    ".zprofile",
-    ".zshrc",
-    ".zlogin",
-    ".kshrc",
-    ".mkshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".pam_environment",
-    ".config/fish/config.fish",
-    ".config/fish/conf.d",
-];
+/// Where fish keeps its own.
+const OF_FISH: [&str; 2] = [".config/fish/config.fish", ".config/fish/conf.d"];
 
 /// Start-up files of the system. Of a folder, what is in it counts too.
 const OF_SYSTEM: &[&str] = &[
@@ -119,7 +103,7 @@ pub(super) fn stamp(shell: &Path, given: &Variables, policy: &EnvPolicy) -> Stri
     let home = value(given, "HOME").map(PathBuf::from);
     let zsh = value(given, "ZDOTDIR").map(PathBuf::from);
     let in_home = home.iter().chain(&zsh).flat_map(|home| {
-        let files = IN_HOME.iter();
+        let files = START_UP.iter().chain(&OF_FISH);
         files.map(|name| home.join(name))
     });
     let mut files: Vec<PathBuf> = vec![shell.to_owned()];

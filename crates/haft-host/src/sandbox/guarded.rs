@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::spec::Spec;
+use crate::files::{KEY_FILES, KEY_FOLDERS, KEY_PAIRS, PAIRS, START_UP};
 use crate::{holds_secrets, is_protected};
 
 /// A place to be kept read-only, and what stands there while nothing else does.
@@ -31,48 +32,6 @@ pub(super) enum IfMissing {
 
 /// haft's own config in a workspace.
 pub(crate) const PROJECT_CONFIG: &str = "haft.yaml";
-
-/// Read by every shell that the user starts, and by git.
-const START_UP: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".gitconfig",
-];
-
-/// In the home of the user, for nobody's eyes.
-const KEYS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".gcloud",
-    ".password-store",
-    ".config/gcloud",
-    ".config/gh",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".pgpass",
-    ".my.cnf",
-    ".vault-token",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-];
 
 /// Files of the system that only root can read, and that no command needs to.
 const SYSTEM_KEYS: &[&str] = &[
@@ -118,9 +77,9 @@ pub(super) fn guarded(spec: &Spec) -> Vec<Guarded> {
                 guard(&name, IfMissing::Leave);
             }
         }
-        guard(".github/workflows", IfMissing::Leave);
-        guard(".cargo/config.toml", IfMissing::Leave);
-        guard(".cargo/config", IfMissing::Leave);
+        for (first, second) in PAIRS {
+            guard(&format!("{first}/{second}"), IfMissing::Leave);
+        }
         if let Some(home) = spec.home.as_deref()
             && let Ok(inside) = home.strip_prefix(&root)
         {
@@ -196,7 +155,10 @@ pub(super) fn hidden(spec: &Spec) -> Vec<PathBuf> {
         .map(PathBuf::from)
         .collect();
     if let Some(home) = &spec.home {
-        all.extend(KEYS.iter().map(|name| home.join(name)));
+        let names = KEY_FOLDERS.iter().chain(KEY_FILES);
+        all.extend(names.map(|name| home.join(name)));
+        let pairs = KEY_PAIRS.iter();
+        all.extend(pairs.map(|(first, second)| home.join(first).join(second)));
     }
     all.push(spec.state.clone());
     all
@@ -208,4 +170,48 @@ pub(super) fn data(spec: &Spec) -> Vec<PathBuf> {
     all.extend(spec.home.clone());
     all.extend(spec.roots.iter().cloned());
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::{Level, Limits};
+
+    /// What file tools ask about in a home is what commands there can neither write nor read.
+    #[test]
+    fn files_and_sandbox_protect_the_same_places() {
+        let home = tempfile::tempdir().unwrap();
+        let spec = Spec {
+            level: Level::Sandboxed,
+            parent: 0,
+            report: 0,
+            cwd: home.path().to_owned(),
+            workspace: home.path().to_owned(),
+            roots: Vec::new(),
+            state: home.path().join(".haft"),
+            home: Some(home.path().to_owned()),
+            overlay: None,
+            limits: Limits::default(),
+            terminal: false,
+            landlock: true,
+            process_limit: true,
+        };
+        let inside = |path: &Path| path.strip_prefix(home.path()).unwrap().to_owned();
+        let guarded: Vec<PathBuf> = guarded(&spec).iter().map(|one| inside(&one.path)).collect();
+        for name in START_UP {
+            assert!(guarded.contains(&PathBuf::from(name)), "{name}");
+        }
+        for path in &guarded {
+            assert!(is_protected(path).is_some(), "{path:?} is not asked about");
+        }
+        let hidden = hidden(&spec);
+        let keys = KEY_FOLDERS.iter().chain(KEY_FILES).map(PathBuf::from);
+        let pairs = KEY_PAIRS
+            .iter()
+            .map(|(first, second)| Path::new(first).join(second));
+        for key in keys.chain(pairs) {
+            assert!(hidden.contains(&home.path().join(&key)), "{key:?}");
+            assert!(holds_secrets(&key).is_some(), "{key:?} is not asked about");
+        }
+    }
 }
