@@ -28,8 +28,8 @@ pub use listen::{Listener, listen};
 pub use place::{Change, Kind, State, Verb};
 pub use process::{
     Finished, LONGEST_TIMEOUT, Log, LoginConfig, OUTPUT_CHARS, ProcessConfig, Program,
-    RunProcesses, Session, SessionEnd, SessionRequest, ShellRequest, TAIL_CHARS, Wanted, Watch,
-    guardian_main, session_main, settle, signal_name,
+    RunProcesses, Session, SessionEnd, SessionRequest, ShellRequest, TAIL_CHARS, TerminalSize,
+    Wanted, Watch, guardian_main, session_main, settle, signal_name,
 };
 pub use results::{Attachments, FileResults, KeptResults, ResultWriter};
 pub use retention::{Retention, tidy};

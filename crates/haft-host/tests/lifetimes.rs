@@ -87,6 +87,7 @@ fn run(power: &RunProcesses, line: &str) -> Finished {
         line: line.to_owned(),
         cwd: power.directory(None).unwrap(),
         timeout: Duration::ZERO,
+        terminal: None,
     };
     let watch = Watch {
         live: &mut |_| {},
@@ -110,6 +111,7 @@ async fn session(power: &RunProcesses, id: &str, line: &str) -> Session {
         cwd: power.directory(None).unwrap(),
         timeout: Duration::ZERO,
         input: true,
+        terminal: None,
         owner: "s".to_owned(),
         call: id.to_owned(),
     };

@@ -20,8 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use super::record::Keep;
 use super::run::{self, Watch};
+use super::terminal::Streams;
 use super::{Inner, prepare, started};
 use crate::files::START_UP;
+use crate::sandbox::Input;
 use crate::{EnvPolicy, filter_env};
 
 /// How the environment of a login shell is read.
@@ -234,10 +236,11 @@ async fn ask(
     let home = value(&given, "HOME").map(PathBuf::from);
     let home = home.filter(|home| home.is_dir()).unwrap_or("/".into());
     let (mut command, group): (Command, _) =
-        prepare::plain(&inner.config, &argv).map_err(|error| error.message)?;
+        prepare::plain(&inner.config, &argv, Input::Plain).map_err(|error| error.message)?;
     command.env_clear().envs(given);
     let guardian = inner.guardian.clone();
-    let beginning = started::start(command, &home, group, Stdio::null(), guardian)
+    let streams = Streams::Piped(Stdio::null());
+    let beginning = started::start(command, &home, group, streams, guardian)
         .map_err(|error| error.to_string())?;
     let watch = Watch {
         live: &mut |_| {},

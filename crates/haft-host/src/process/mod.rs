@@ -17,6 +17,7 @@ mod run;
 mod sessions;
 mod signals;
 mod started;
+mod terminal;
 mod text;
 
 #[cfg(test)]
@@ -40,12 +41,15 @@ pub use run::{Finished, ShellRequest, Watch};
 pub use sessions::{Log, Program, Session, SessionEnd, SessionRequest, Wanted};
 pub use signals::signal_name;
 pub use started::settle;
+pub use terminal::TerminalSize;
 
+use crate::sandbox::Input;
 use crate::{FileResults, Workspace, filter_env};
 use guardian::Guardian;
 use login::{Login, Variables};
 use record::Keep;
 use sessions::Sessions;
+use terminal::{Streams, Terminal};
 
 /// Names the calls that a process runs under, outermost first, with colons between.
 const CALL_VARIABLE: &str = "HAFT_CALL";
@@ -175,10 +179,12 @@ impl RunProcesses {
         ];
         let environment = self.environment_unless(watch.cancel).await;
         let workspace = self.inner.workspace.path();
-        let prepared = prepare::prepare(config, workspace, &request.cwd, &argv, environment)?;
+        let (streams, input) = alone(request.terminal)?;
+        let prepared =
+            prepare::prepare(config, workspace, &request.cwd, &argv, environment, input)?;
         let (command, entered, group) = (prepared.command, prepared.entered, prepared.group);
         let guardian = self.inner.guardian.clone();
-        let beginning = started::start(command, &request.cwd, group, Stdio::null(), guardian)
+        let beginning = started::start(command, &request.cwd, group, streams, guardian)
             .map_err(|error| start_error(error, &request, &self.inner.shell))?;
         let timeout = config.clamp_timeout(request.timeout);
         let keep = self.keep(watch.session);
@@ -224,6 +230,23 @@ impl RunProcesses {
             held: OUTPUT_CHARS,
         }
     }
+}
+
+/// The streams of a command that nobody talks to: it reads the end of its input at once.
+fn alone(terminal: Option<TerminalSize>) -> Result<(Streams, Input), ToolError> {
+    let Some(size) = terminal else {
+        return Ok((Streams::Piped(Stdio::null()), Input::Plain));
+    };
+    let opened = Terminal::open(size).and_then(|terminal| {
+        terminal.close_input()?;
+        Ok(terminal)
+    });
+    let terminal = opened.map_err(no_terminal)?;
+    Ok((Streams::Terminal(terminal), Input::Terminal))
+}
+
+fn no_terminal(error: io::Error) -> ToolError {
+    ToolError::not_available("this machine gives no terminal to a command").caused_by(error)
 }
 
 fn start_error(error: io::Error, request: &ShellRequest, shell: &Path) -> ToolError {

@@ -32,11 +32,12 @@ pub(super) fn prepare(
     cwd: &Path,
     argv: &[&OsStr],
     environment: Variables,
+    input: Input,
 ) -> Result<Ready, ToolError> {
     let sandbox = config.sandbox.as_ref();
     let level = sandbox.map_or(Level::Shared, |sandbox| sandbox.level());
     let Some(sandbox) = sandbox.filter(|_| level.is_enforced()) else {
-        let (mut command, group) = plain(config, argv)?;
+        let (mut command, group) = plain(config, argv, input)?;
         command.env_clear().envs(environment);
         let entered = Entered::new(level, None);
         return Ok(Ready {
@@ -45,7 +46,7 @@ pub(super) fn prepare(
             group,
         });
     };
-    let enclosed = sandbox.command(workspace, cwd, argv, Input::Plain)?;
+    let enclosed = sandbox.command(workspace, cwd, argv, input)?;
     let mut command = enclosed.command;
     command
         .env_clear()
@@ -62,15 +63,25 @@ pub(super) fn prepare(
 pub(super) fn plain(
     config: &ProcessConfig,
     argv: &[&OsStr],
+    input: Input,
 ) -> Result<(Command, Group), ToolError> {
     let [program, arguments @ ..] = argv else {
         return Err(ToolError::input_invalid("no program to run"));
     };
     let (mut command, group) = match &config.session {
-        Some(session) if has_terminal() => {
+        Some(session) if input == Input::Terminal || has_terminal() => {
             let mut command = Command::new(&session[0]);
-            command.args(&session[1..]).arg(program);
+            let how = match input {
+                Input::Plain => NO_TERMINAL,
+                Input::Terminal => OWN_TERMINAL,
+            };
+            command.args(&session[1..]).arg(how).arg(program);
             (command, Group::Own)
+        }
+        None if input == Input::Terminal => {
+            return Err(ToolError::not_available(
+                "no way to give a command a terminal of its own",
+            ));
         }
         _ => (Command::new(program), Group::Given),
     };
@@ -93,9 +104,20 @@ fn has_terminal() -> bool {
     std::fs::File::open("/dev/tty").is_ok()
 }
 
-/// Leave the session and its terminal behind, then become the command.
+/// What [`session_main`] is told about the terminal of a command.
+const NO_TERMINAL: &str = "none";
+const OWN_TERMINAL: &str = "stdin";
+
+/// Leave the session and its terminal behind, take over the one that is standard input if there
+/// is to be one, then become the command.
 pub fn session_main(mut arguments: impl Iterator<Item = OsString>) -> std::io::Error {
-    if let Err(error) = rustix::process::setsid() {
+    let own = arguments.next().is_some_and(|how| how == OWN_TERMINAL);
+    let left = rustix::process::setsid().map(drop);
+    let taken = left.and_then(|()| match own {
+        true => rustix::process::ioctl_tiocsctty(std::io::stdin()),
+        false => Ok(()),
+    });
+    if let Err(error) = taken {
         return error.into();
     }
     match arguments.next() {

@@ -2,15 +2,14 @@
 //! machine and without sight of other processes.
 
 use std::path::Path;
-use std::process::Stdio;
 
 use haft_core::ToolError;
 
 use super::prepare::{Entered, Group};
-use super::{Finished, RunProcesses, ShellRequest, Watch, run, start_error, started};
+use super::{Finished, RunProcesses, ShellRequest, Watch, alone, run, start_error, started};
 use crate::blocking::blocking;
 use crate::sandbox;
-use crate::sandbox::{Input, Isolation, Level, Sandbox};
+use crate::sandbox::{Isolation, Level, Sandbox};
 use crate::trial::{Trial, Trials};
 use crate::undo::{Lost, Mark, Touch, unkept};
 
@@ -31,7 +30,8 @@ impl RunProcesses {
             request.line.as_ref(),
         ];
         let overlay = Some(begun.dirs());
-        let enclosed = sandbox.enclose(&workspace, &request.cwd, &argv, Input::Plain, overlay)?;
+        let (streams, input) = alone(request.terminal)?;
+        let enclosed = sandbox.enclose(&workspace, &request.cwd, &argv, input, overlay)?;
         let sandbox::Enclosed {
             mut command,
             report,
@@ -45,7 +45,7 @@ impl RunProcesses {
             command,
             &request.cwd,
             Group::Given,
-            Stdio::null(),
+            streams,
             self.inner.guardian.clone(),
         )
         .map_err(|error| start_error(error, &request, &self.inner.shell))?;

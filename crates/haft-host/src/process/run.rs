@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use haft_core::{CancelToken, ToolError};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Signal, WaitIdStatus};
 use tokio::io::Interest;
@@ -21,6 +22,7 @@ use super::family::{Ending, Step};
 use super::record::{Keep, Record, Recorded};
 use super::signals::signal_name;
 use super::started::{Beginning, Started};
+use super::terminal::TerminalSize;
 
 const CHUNK: usize = 64 * 1024;
 /// Room in the pipe of a command that writes much; more is read after its end than fits there
@@ -35,6 +37,8 @@ pub struct ShellRequest {
     pub cwd: PathBuf,
     /// Zero for as long as the configuration allows
     pub timeout: Duration,
+    /// Run it at a terminal of its own
+    pub terminal: Option<TerminalSize>,
 }
 
 /// A command that has ended, with all it started.
@@ -114,7 +118,7 @@ pub(super) async fn follow(
     let mut following = Following {
         started: beginning.started,
         exit: wait_for(beginning.exit).map_err(broken)?,
-        pipe: Some(Receiver::from_owned_fd(beginning.output.into()).map_err(broken)?),
+        pipe: Some(unblocked(beginning.output).map_err(broken)?),
         record: Record::new(watch.live, keep),
         buffer: vec![0; CHUNK],
         wide: false,
@@ -228,6 +232,12 @@ fn wait_for(exit: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     #[allow(unsafe_code)]
     let waiting = unsafe { AsyncFd::register_with_interest(exit, Interest::READABLE) };
     waiting.map_err(io::Error::from)
+}
+
+/// A pipe or a terminal to be read from.
+fn unblocked(output: OwnedFd) -> io::Result<Receiver> {
+    fcntl_setfl(&output, fcntl_getfl(&output)? | OFlags::NONBLOCK)?;
+    Receiver::from_owned_fd_unchecked(output)
 }
 
 /// The next bytes, or never when the pipe has ended.

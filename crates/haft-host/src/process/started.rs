@@ -1,11 +1,11 @@
 //! A command that has been started, and the promise that it ends with its owner: dropping it
 //! ends the command with everything it started.
 
-use std::io::{self, PipeReader};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use super::family::{Ending, Family, Step};
 use super::guardian::Guardian;
 use super::prepare::Group;
+use super::terminal::Streams;
 use super::{CALL_VARIABLE, children};
 
 /// How long a thread keeps at a process that does not die of SIGKILL.
@@ -27,13 +28,13 @@ pub(super) struct Started {
     guardian: Option<Arc<Guardian>>,
 }
 
-/// A command just started. It leads its own process group; its output and its errors go into
-/// one pipe, so they stay in the order they were written.
+/// A command just started. It leads its own process group; its output and its errors come from
+/// one place, so they stay in the order they were written.
 pub(super) struct Beginning {
     pub(super) started: Started,
     /// Readable once the leader has ended
     pub(super) exit: OwnedFd,
-    pub(super) output: PipeReader,
+    pub(super) output: OwnedFd,
 }
 
 /// Start a prepared command. `posix_spawn` does it: no hook runs between fork and exec, for
@@ -42,18 +43,15 @@ pub(super) fn start(
     mut command: Command,
     directory: &Path,
     group: Group,
-    input: Stdio,
+    streams: Streams,
     guardian: Option<Arc<Guardian>>,
 ) -> io::Result<Beginning> {
     let tag: Arc<str> = random_tag()?.into();
-    let (output, writer) = io::pipe()?;
+    let output = streams.connect(&mut command)?;
     command
         .current_dir(directory)
         .env("PWD", directory)
-        .env(CALL_VARIABLE, chain(&tag))
-        .stdin(input)
-        .stdout(writer.try_clone()?)
-        .stderr(writer);
+        .env(CALL_VARIABLE, chain(&tag));
     if group == Group::Given {
         command.process_group(0);
     }
@@ -62,7 +60,7 @@ pub(super) fn start(
         guardian.watch(&tag);
     }
     let spawned = children::spawn(&mut command, Some(tag.clone()));
-    // Our copies of the writing end go, or the pipe would never end.
+    // Our copies of its ends go, or the output would never end.
     drop(command);
     let leader = match spawned {
         Ok(child) => Pid::from_child(&child),

@@ -55,6 +55,7 @@ impl Place {
             line: line.to_owned(),
             cwd: self.power.directory(None)?,
             timeout,
+            terminal: None,
         };
         let watch = Watch {
             live,

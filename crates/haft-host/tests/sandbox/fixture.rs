@@ -110,18 +110,25 @@ impl Fixture {
         }
     }
 
-    pub(crate) fn power(&self, sandbox: Sandbox) -> Result<RunProcesses, ToolError> {
+    pub(crate) fn files(&self) -> Result<Arc<Workspace>, ToolError> {
         let files = Workspace::open(FilesConfig {
             workspace: self.work.clone(),
             roots: Vec::new(),
             home: self.state.clone(),
         })?;
-        let config = ProcessConfig {
+        Ok(Arc::new(files))
+    }
+
+    pub(crate) fn config(&self, sandbox: Sandbox) -> ProcessConfig {
+        ProcessConfig {
             shell: Some("/bin/sh".into()),
             sandbox: Some(sandbox),
             ..ProcessConfig::default()
-        };
-        Ok(RunProcesses::new(config, Arc::new(files), None))
+        }
+    }
+
+    pub(crate) fn power(&self, sandbox: Sandbox) -> Result<RunProcesses, ToolError> {
+        Ok(RunProcesses::new(self.config(sandbox), self.files()?, None))
     }
 
     fn request(&self, line: &str) -> ShellRequest {
@@ -129,6 +136,7 @@ impl Fixture {
             line: self.fill(line),
             cwd: self.work.clone(),
             timeout: Duration::from_secs(60),
+            terminal: None,
         }
     }
 

@@ -8,6 +8,7 @@ mod calls;
 mod fixture;
 mod lifetimes;
 mod lines;
+mod terminals;
 mod trials;
 
 use std::ffi::OsString;
@@ -70,6 +71,7 @@ fn suite() {
     lines::a_home_as_workspace_keeps_its_start_up_files();
     lines::an_air_gapped_command_sees_no_data();
     lines::what_is_missing_refuses();
+    terminals::a_session_can_be_typed_to();
     trials::a_commit_is_what_the_line_would_have_done();
     trials::deleting_everything_names_every_file();
     trials::ids_are_bound_and_good_once();

@@ -37,6 +37,18 @@ pub(super) struct Start {
     /// Keep the input open for `process.write`: yes if left out
     #[serde(default)]
     stdin: Option<bool>,
+    /// Run it at a terminal of its own, for programs that insist on one
+    #[serde(default)]
+    #[schemars(extend("x-aliases" = ["tty"]))]
+    pty: bool,
+    /// Columns of that terminal: 80 if left out
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    columns: Option<u16>,
+    /// Rows of that terminal: 24 if left out
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    rows: Option<u16>,
     /// Where policy was told it would run
     #[serde(skip)]
     judged: OnceLock<PathBuf>,
@@ -80,6 +92,7 @@ impl Tool for Start {
                 cwd: self.directory(power)?,
                 timeout: Duration::from_millis(self.timeout.unwrap_or(0)),
                 input: self.stdin.unwrap_or(true),
+                terminal: told::terminal(self.pty, self.columns, self.rows),
                 owner: cx.caller.session.to_string(),
                 call: cx.call_id.to_string(),
             })

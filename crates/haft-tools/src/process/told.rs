@@ -1,12 +1,25 @@
 //! What the process tools answer with: the objects of a session, and the session a caller means.
 
 use haft_core::{Output, Resource, ToolContext, ToolError};
-use haft_host::{RunProcesses, Session, Wanted};
+use haft_host::{RunProcesses, Session, TerminalSize, Wanted};
 use serde_json::{Value, json};
 
 /// All sessions, as calls that start, change or look at one see them: they run in the order given.
 pub(crate) fn sessions() -> Resource {
     Resource::Uri("process:sessions".to_owned())
+}
+
+/// The terminal that a call asks for, if it does.
+pub(crate) fn terminal(
+    wanted: bool,
+    columns: Option<u16>,
+    rows: Option<u16>,
+) -> Option<TerminalSize> {
+    let usual = TerminalSize::default();
+    wanted.then(|| TerminalSize {
+        columns: columns.unwrap_or(usual.columns),
+        rows: rows.unwrap_or(usual.rows),
+    })
 }
 
 /// The session that `sessionId` or `pid` names; one of the two is needed.

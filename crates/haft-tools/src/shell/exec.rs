@@ -27,9 +27,10 @@ const DEFAULT_TIMEOUT_MS: u64 = 300_000;
 const MARGIN: Duration = Duration::from_secs(60);
 
 /// Run a shell command and return its output: standard output and standard error in the order
-/// written. It has no input and no terminal. Each call starts anew: `cd` and variables do not
-/// last, use `cwd` instead. Everything the command starts ends with it. With `background` or
-/// `yieldMs` the command can outlive the call: the answer names a session for the process tools.
+/// written. It has no input, and no terminal but with `pty`. Each call starts anew: `cd` and
+/// variables do not last, use `cwd` instead. Everything the command starts ends with it. With
+/// `background` or `yieldMs` the command can outlive the call: the answer names a session for the
+/// process tools.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exec {
@@ -56,6 +57,18 @@ pub(super) struct Exec {
     /// Keep the input open for `process.write`: yes with `background`, else no, if left out
     #[serde(default)]
     stdin: Option<bool>,
+    /// Run it at a terminal of its own, for programs that insist on one
+    #[serde(default)]
+    #[schemars(extend("x-aliases" = ["tty"]))]
+    pty: bool,
+    /// Columns of that terminal: 80 if left out
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    columns: Option<u16>,
+    /// Rows of that terminal: 24 if left out
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    rows: Option<u16>,
     /// Where policy was told it would run
     #[serde(skip)]
     judged: OnceLock<PathBuf>,
@@ -178,6 +191,7 @@ impl Exec {
     /// Start it as a session, wait for its end as long as was asked, and let it go on.
     async fn run_session(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
         let cwd = self.directory(power)?;
+        let terminal = told::terminal(self.pty, self.columns, self.rows);
         let wait = match (self.background, self.yield_ms) {
             (true, _) => None,
             (false, asked) => asked.map(clamp_yield),
@@ -189,6 +203,7 @@ impl Exec {
                 cwd,
                 timeout: Duration::from_millis(self.timeout.unwrap_or(0)),
                 input: self.stdin.unwrap_or(self.background),
+                terminal,
                 owner: cx.caller.session.to_string(),
                 call: cx.call_id.to_string(),
             })
@@ -214,6 +229,7 @@ impl Exec {
             line: self.command,
             cwd,
             timeout: Duration::from_millis(self.timeout.unwrap_or(DEFAULT_TIMEOUT_MS)),
+            terminal: told::terminal(self.pty, self.columns, self.rows),
         };
         Ok((request, workdir))
     }

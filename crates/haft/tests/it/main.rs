@@ -25,6 +25,7 @@ mod pty;
 mod search;
 mod sessions;
 mod signals;
+mod terminals;
 mod tool_search;
 mod trust;
 mod undo;

@@ -11,7 +11,6 @@ mod tests;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -27,7 +26,9 @@ use super::prepare::{self, Entered};
 use super::record::Keep;
 use super::run::{self, Watch, Wishes};
 use super::started::{self, Beginning};
-use super::{LONGEST_TIMEOUT, RunProcesses, ShellRequest, start_error};
+use super::terminal::{Streams, Terminal, TerminalSize};
+use super::{LONGEST_TIMEOUT, RunProcesses, ShellRequest, alone, no_terminal, start_error};
+use crate::sandbox::Input;
 use ring::Ring;
 use session::{Inner, lock};
 
@@ -61,6 +62,8 @@ pub struct SessionRequest {
     pub timeout: Duration,
     /// Its input can be written to; else it reads the end at once
     pub input: bool,
+    /// Run it at a terminal of its own
+    pub terminal: Option<TerminalSize>,
     /// The caller's session: nobody else finds this one
     pub owner: String,
     /// The call that starts it
@@ -166,6 +169,7 @@ impl RunProcesses {
                 started_at_ms: run::now_ms(),
                 ring: Mutex::new(Ring::new(&self.ring_folder()).map_err(broken)?),
                 input: tokio::sync::Mutex::new(input),
+                terminal: request.terminal.is_some(),
                 wishes,
                 end: tokio::sync::watch::Sender::new(None),
                 stop: CancelToken::new(),
@@ -267,23 +271,21 @@ impl RunProcesses {
         };
         let workspace = inner.workspace.path();
         let environment = self.environment().await;
-        let prepared =
-            prepare::prepare(&inner.config, workspace, &request.cwd, &argv, environment)?;
-        let broken =
-            |error: io::Error| ToolError::failed("the session has no input").caused_by(error);
-        let (stdin, input) = if request.input {
-            let (reader, writer) = io::pipe().map_err(broken)?;
-            let sender = Sender::from_owned_fd(writer.into()).map_err(broken)?;
-            (Stdio::from(reader), Some(sender))
-        } else {
-            (Stdio::null(), None)
-        };
+        let (streams, how, input) = streams(request)?;
+        let prepared = prepare::prepare(
+            &inner.config,
+            workspace,
+            &request.cwd,
+            &argv,
+            environment,
+            how,
+        )?;
         let guardian = inner.guardian.clone();
         let beginning = started::start(
             prepared.command,
             &request.cwd,
             prepared.group,
-            stdin,
+            streams,
             guardian,
         )
         .map_err(|error| self.session_error(error, request))?;
@@ -295,6 +297,7 @@ impl RunProcesses {
             line: line.to_owned(),
             cwd: request.cwd.clone(),
             timeout: request.timeout,
+            terminal: None,
         };
         match &request.program {
             Program::Line(line) => start_error(error, &told(line), &self.inner.shell),
@@ -337,6 +340,28 @@ impl RunProcesses {
             open,
             max_bytes: self.inner.config.max_output,
             held: HELD,
+        }
+    }
+}
+
+/// What a session reads and writes, and where it can be written to.
+fn streams(request: &SessionRequest) -> Result<(Streams, Input, Option<Sender>), ToolError> {
+    let broken = |error: io::Error| ToolError::failed("the session has no input").caused_by(error);
+    match (request.terminal, request.input) {
+        (terminal, false) => {
+            let (streams, how) = alone(terminal)?;
+            Ok((streams, how, None))
+        }
+        (Some(size), true) => {
+            let terminal = Terminal::open(size).map_err(no_terminal)?;
+            let keyboard = terminal.keyboard().map_err(broken)?;
+            let streams = Streams::Terminal(terminal);
+            Ok((streams, Input::Terminal, Some(keyboard)))
+        }
+        (None, true) => {
+            let (reader, writer) = io::pipe().map_err(broken)?;
+            let sender = Sender::from_owned_fd(writer.into()).map_err(broken)?;
+            Ok((Streams::Piped(reader.into()), Input::Plain, Some(sender)))
         }
     }
 }

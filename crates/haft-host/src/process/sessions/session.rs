@@ -13,6 +13,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use super::super::Finished;
+use super::super::terminal::type_end;
 use super::ring::{Log, Ring};
 use crate::Level;
 
@@ -34,6 +35,8 @@ pub(super) struct Inner {
     pub(super) started_at_ms: u64,
     pub(super) ring: Mutex<Ring>,
     pub(super) input: tokio::sync::Mutex<Option<Sender>>,
+    /// Its input is a terminal, whose end has to be typed
+    pub(super) terminal: bool,
     pub(super) wishes: UnboundedSender<Signal>,
     pub(super) end: watch::Sender<Option<Arc<SessionEnd>>>,
     /// Ends it with all it started: SIGTERM, then SIGKILL
@@ -304,7 +307,11 @@ impl Session {
 
     /// Let the program read the end of its input.
     pub async fn close_input(&self) {
-        *self.inner.input.lock().await = None;
+        let input = self.inner.input.lock().await.take();
+        if let Some(keyboard) = input.filter(|_| self.inner.terminal) {
+            // Who does not read it has ended.
+            let _ = type_end(&keyboard);
+        }
     }
 
     /// Ask it to end: SIGTERM to all it started. It may take its time, or refuse.

@@ -49,6 +49,7 @@ impl Place {
             cwd: self.power.directory(None).unwrap(),
             timeout: Duration::ZERO,
             input: true,
+            terminal: None,
             owner: "s".to_owned(),
             call: format!("call-{id}"),
         }
