@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod crowd;
 mod denied_paths;
+mod faults;
 mod flags;
 mod injection;
 mod isolation;
