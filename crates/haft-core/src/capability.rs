@@ -25,6 +25,8 @@ pub enum Capability {
     ShellExec,
     #[serde(rename = "storage.results")]
     StorageResults,
+    #[serde(rename = "storage.memory")]
+    StorageMemory,
     #[serde(rename = "attachments.read")]
     AttachmentsRead,
     #[serde(rename = "network.request")]
@@ -43,6 +45,7 @@ impl Capability {
             Capability::TextSearch => "text.search",
             Capability::ShellExec => "shell.exec",
             Capability::StorageResults => "storage.results",
+            Capability::StorageMemory => "storage.memory",
             Capability::AttachmentsRead => "attachments.read",
             Capability::NetworkRequest => "network.request",
             Capability::SecretsRead => "secrets.read",
@@ -58,7 +61,7 @@ impl Capability {
             | Capability::FilesystemEdit
             | Capability::TextSearch => Backend::FsReach,
             Capability::ShellExec => Backend::Process,
-            Capability::StorageResults => Backend::Storage,
+            Capability::StorageResults | Capability::StorageMemory => Backend::Storage,
             Capability::AttachmentsRead => Backend::Attachments,
             Capability::NetworkRequest => Backend::Network,
             Capability::SecretsRead => Backend::Secrets,

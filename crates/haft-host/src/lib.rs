@@ -2,6 +2,7 @@
 //! what is not behind a power cannot be reached by a tool at all.
 
 mod blocking;
+mod editor;
 mod env;
 mod files;
 mod git;
@@ -17,6 +18,7 @@ mod system;
 mod trial;
 mod undo;
 
+pub use editor::edit_text;
 pub use env::{EnvPolicy, filter_env, loads_code, looks_secret};
 pub use files::{
     Before, ChangeFiles, EditFiles, Entry, EntryKind, FileChange, FilesConfig, LineRange,

@@ -52,4 +52,23 @@ pub(crate) const STEPS: &[&[&str]] = &[
         )",
         "CREATE INDEX blob_refs_hash ON blob_refs (hash)",
     ],
+    // 2: notes, what was worked out from them, and a count of their changes.
+    &[
+        "CREATE TABLE notes (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            namespace TEXT NOT NULL,
+            scope TEXT NOT NULL,
+            owner TEXT NOT NULL,
+            text TEXT NOT NULL,
+            source TEXT,
+            trust TEXT NOT NULL,
+            time INTEGER NOT NULL,
+            hash BLOB NOT NULL,
+            replaced INTEGER
+        )",
+        "CREATE INDEX notes_shelf ON notes (namespace, scope, owner, hash)",
+        "CREATE TABLE notes_index (revision INTEGER NOT NULL, bytes BLOB NOT NULL)",
+        "CREATE TABLE notes_revision (revision INTEGER NOT NULL)",
+        "INSERT INTO notes_revision (revision) VALUES (0)",
+    ],
 ];

@@ -39,6 +39,8 @@ pub(crate) struct Job {
 
 pub(crate) enum Message {
     Job(Job),
+    /// Leave nothing in the write-ahead log of what was deleted
+    Erase(oneshot::Sender<Result<(), StoreError>>),
     /// Write what is left, say how much could not be written, and end
     Close(SyncSender<usize>),
 }
@@ -220,6 +222,13 @@ impl Store {
             Ok(result) => result,
             Err(error) => Err(StoreError::Failed(error.to_string())),
         }
+    }
+
+    /// Empty the write-ahead log, so that nothing of what was deleted is left in it.
+    pub async fn erase_traces(&self) -> Result<(), StoreError> {
+        let (sender, done) = oneshot::channel();
+        self.send(Message::Erase(sender));
+        done.await.map_err(|_| StoreError::Closed)?
     }
 
     /// Write what is left and end. Says how many records could not be written.

@@ -5,6 +5,7 @@ mod file;
 mod git;
 mod kept;
 mod lines;
+mod memory;
 mod meta;
 mod process;
 mod result;
@@ -13,11 +14,14 @@ mod system;
 
 use haft_core::Pack;
 
+pub use memory::{Memory, MemoryReach, OpenStore};
+
 /// Every built-in module with its tools.
 pub fn packs() -> Vec<Pack> {
     vec![
         file::pack(),
         git::pack(),
+        memory::pack(),
         meta::pack(),
         process::pack(),
         result::pack(),

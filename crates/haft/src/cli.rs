@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// See what was called, and prove that the record is whole
     Journal(Journal),
+    /// Read, export, import and edit notes
+    Memory(Memory),
     /// Figures of what was called
     Stats(Stats),
     /// Copy what lasts to a file
@@ -416,6 +418,41 @@ pub(crate) enum JournalAction {
         /// It did not happen
         #[arg(long, requires = "call", conflicts_with = "happened")]
         did_not: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Memory {
+    #[command(subcommand)]
+    pub(crate) action: MemoryAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemoryAction {
+    /// List every note
+    List {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write every note as Markdown
+    Export {
+        /// File to write [default: standard output]
+        file: Option<PathBuf>,
+    },
+    /// Add the notes of a Markdown file; what is there already is left as it is
+    Import {
+        /// As `haft memory export` writes it, or any text of your own
+        file: PathBuf,
+    },
+    /// Change the notes of a namespace in your editor
+    Edit {
+        /// Which namespace
+        #[arg(default_value = "knowledge")]
+        namespace: String,
+        /// Whose: user or project
+        #[arg(long, default_value = "user")]
+        scope: String,
     },
 }
 

@@ -21,10 +21,11 @@ use haft_policy::{Layer, Places, Policy, PolicyError, Who};
 use haft_runtime::{
     Entry, EventBus, Filters, IndexStore, Injection, RememberRule, Runtime, RuntimeConfig, Session,
 };
+use haft_tools::{Memory, MemoryReach};
 use serde_json::Value;
 
 use crate::cli::Seat;
-use crate::config::{self, Config, Loaded};
+use crate::config::{self, Config, IsolationLevel, Loaded};
 use crate::home::{self, Home};
 use crate::recording::Recording;
 use crate::remembered;
@@ -114,8 +115,14 @@ impl House {
             results: None,
             cancel: cancel.clone(),
         };
-        let (caller, processes) =
-            empowered(caller, &home, &loaded, wants.outlet, wants.background)?;
+        let (caller, processes) = empowered(
+            caller,
+            &home,
+            &loaded,
+            &recording,
+            wants.outlet,
+            wants.background,
+        )?;
         let session = runtime.enter(haft_runtime::Seat {
             caller,
             who: who.clone(),
@@ -306,6 +313,7 @@ fn empowered(
     mut caller: Caller,
     home: &Home,
     loaded: &Loaded,
+    recording: &Arc<Recording>,
     outlet: Option<Outlet>,
     background: bool,
 ) -> Result<(Caller, RunProcesses)> {
@@ -363,9 +371,22 @@ fn empowered(
     powers.insert(KeptResults::new(store.clone()));
     powers.insert(Attachments);
     powers.insert(CallApps::default());
+    powers.insert(memory(recording, config));
     caller.powers = Arc::new(powers);
     caller.results = Some(store);
     Ok((caller, processes))
+}
+
+/// Notes lie in the same store as the journal; how far they reach follows the isolation.
+fn memory(recording: &Arc<Recording>, config: &Config) -> Memory {
+    let recording = recording.clone();
+    let reach = match config.isolation.level() {
+        IsolationLevel::Shared => MemoryReach::All,
+        IsolationLevel::Scoped | IsolationLevel::Sandboxed => MemoryReach::Own,
+        IsolationLevel::AirGapped => MemoryReach::Nothing,
+    };
+    let open = move || Ok(recording.journal()?.store().clone());
+    Memory::new(Arc::new(open), reach)
 }
 
 /// How commands are shut in, and where they are tried out. Without the path of our own program

@@ -58,6 +58,16 @@ impl Connection {
         result
     }
 
+    /// Write the log back into the file and cut it to nothing.
+    pub(crate) fn empty_log(&mut self) -> Result<(), StoreError> {
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy: i64 = self.inner.query_row(sql, [], |row| row.get(0))?;
+        match busy {
+            0 => Ok(()),
+            _ => Err(StoreError::Busy),
+        }
+    }
+
     /// One commit for everything that `work` does.
     pub(crate) fn writing(
         &mut self,

@@ -100,6 +100,10 @@ impl Writer {
             };
             match next {
                 Ok(Message::Job(job)) => group.push(job),
+                Ok(Message::Erase(done)) => {
+                    self.write(group);
+                    let _ = done.send(self.erase());
+                }
                 Ok(Message::Close(sender)) => return Some(Some(sender)),
                 Err(RecvTimeoutError::Timeout) => return None,
                 Err(RecvTimeoutError::Disconnected) => return Some(None),
@@ -167,6 +171,13 @@ impl Writer {
             }
         }
         Ok(())
+    }
+
+    fn erase(&mut self) -> Result<(), StoreError> {
+        match &mut self.connection {
+            Some(connection) => connection.empty_log(),
+            None => Err(self.refused.clone().unwrap_or(StoreError::Closed)),
+        }
     }
 
     /// Try once more what could not be written.

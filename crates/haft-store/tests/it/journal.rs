@@ -382,3 +382,19 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_room() {
     assert_eq!(journal.list(&filter).unwrap().len(), 1);
     assert!(journal.verify().unwrap().is_ok());
 }
+
+#[test]
+fn a_store_of_the_previous_version_is_migrated_with_all_that_is_in_it() {
+    let home = Home::with_calls(20);
+    home.sql(
+        "DROP TABLE notes; DROP TABLE notes_index; DROP TABLE notes_revision; \
+         PRAGMA user_version = 1",
+    );
+    let journal = home.journal();
+    journal.store().ready().unwrap();
+    assert_eq!(journal.list(&Filter::default()).unwrap().len(), 20);
+    assert!(journal.verify().unwrap().is_ok());
+    let notes = haft_store::Notes::new(journal.store().clone());
+    assert_eq!(notes.revision().unwrap(), 0);
+    begin(&journal, "after");
+}

@@ -108,6 +108,11 @@ impl Fixture {
         &self.caller
     }
 
+    /// Let somebody else call.
+    pub(crate) fn be(&mut self, caller: Caller) {
+        self.caller = Arc::new(caller);
+    }
+
     pub(crate) fn tool(&self, name: &str) -> &Arc<dyn DynTool> {
         let mut tools = self.tools.iter();
         tools.find(|tool| &*tool.spec().name == name).unwrap()

@@ -15,5 +15,6 @@ mod file_search;
 mod file_write;
 mod fixture;
 mod git;
+mod memory;
 mod reducing;
 mod result_read;

@@ -10,6 +10,7 @@ mod doctor;
 mod inject;
 mod journal;
 mod mcp;
+mod memory;
 mod policy;
 mod stats;
 mod tools;
@@ -36,6 +37,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8> {
         Command::Completions(command) => completions::run(command),
         Command::Doctor(command) => doctor::run(command),
         Command::Journal(command) => journal::run(command),
+        Command::Memory(command) => memory::run(command),
         Command::Stats(command) => stats::run(command),
         Command::Backup(command) => copies::backup(&command),
         Command::Restore(command) => copies::restore(&command),

@@ -50,7 +50,6 @@ const MODULES: &[&str] = &[
     "index",
     "lsp",
     "mcp",
-    "memory",
     "preview",
     "process",
     "queue",

@@ -1,0 +1,353 @@
+//! Notes that agents and people leave for later. Plain text, each in a namespace, for one scope,
+//! with where it came from. Finding them by meaning is left to others.
+
+use serde::Serialize;
+
+use crate::{Cell, Durability, Row, Store, StoreError, Tx};
+
+/// For whom a note is, nearest first: where two say different things, the nearer one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    Session,
+    Agent,
+    Project,
+    User,
+}
+
+impl Scope {
+    pub const ALL: [Scope; 4] = [Scope::Session, Scope::Agent, Scope::Project, Scope::User];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scope::Session => "session",
+            Scope::Agent => "agent",
+            Scope::Project => "project",
+            Scope::User => "user",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Scope> {
+        Scope::ALL.into_iter().find(|scope| scope.as_str() == text)
+    }
+}
+
+/// How far a note can be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// A person wrote it
+    User,
+    /// A model wrote it
+    Agent,
+    /// It came from content that nobody vouches for
+    Untrusted,
+}
+
+impl Trust {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Trust::User => "user",
+            Trust::Agent => "agent",
+            Trust::Untrusted => "untrusted",
+        }
+    }
+
+    /// What is not known is not trusted.
+    pub fn parse(text: &str) -> Trust {
+        match text {
+            "user" => Trust::User,
+            "agent" => Trust::Agent,
+            _ => Trust::Untrusted,
+        }
+    }
+}
+
+/// Where a note belongs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Shelf {
+    pub namespace: String,
+    pub scope: Scope,
+    /// The session, agent or project; empty for the user
+    pub owner: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    pub id: i64,
+    pub namespace: String,
+    pub scope: Scope,
+    #[serde(skip)]
+    pub owner: String,
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    pub trust: Trust,
+    /// Microseconds since 1970
+    #[serde(skip)]
+    pub time: i64,
+}
+
+/// A note before it is kept.
+#[derive(Debug, Clone)]
+pub struct NewNote {
+    pub shelf: Shelf,
+    pub text: String,
+    pub source: Option<String>,
+    pub trust: Trust,
+}
+
+/// All notes of a store.
+#[derive(Clone)]
+pub struct Notes {
+    store: Store,
+}
+
+const COLUMNS: &str = "id, namespace, scope, owner, text, source, trust, time, hash";
+
+impl Notes {
+    pub fn new(store: Store) -> Self {
+        Notes { store }
+    }
+
+    /// Keep a note. The same text on the same shelf is kept once: false then, with the id it has.
+    pub async fn add(&self, note: NewNote) -> Result<(i64, bool), StoreError> {
+        self.store
+            .write(Durability::Power, move |tx| insert(tx, &note))
+            .done()
+            .await
+    }
+
+    /// Put one text in the place of everything on a shelf. What was there is kept for undo.
+    pub async fn replace(&self, note: NewNote) -> Result<i64, StoreError> {
+        let replaced = self.store.write(Durability::Power, move |tx| {
+            let shelf = &note.shelf;
+            // Only the last state is kept, so that replacing does not grow without end.
+            tx.run(
+                "DELETE FROM notes WHERE namespace = $1 AND scope = $2 AND owner = $3 \
+                 AND replaced IS NOT NULL",
+                &on(shelf),
+            )?;
+            let [namespace, scope, owner] = on(shelf);
+            tx.run(
+                "UPDATE notes SET replaced = $1 WHERE namespace = $2 AND scope = $3 \
+                 AND owner = $4",
+                &[crate::journal::now().into(), namespace, scope, owner],
+            )?;
+            insert(tx, &note).map(|(id, _)| id)
+        });
+        replaced.done().await
+    }
+
+    /// Take the last replacement of a shelf back; the text that goes can be had again the same
+    /// way. False where there is nothing to go back to.
+    pub async fn undo(&self, shelf: Shelf) -> Result<bool, StoreError> {
+        let undone = self.store.write(Durability::Power, move |tx| {
+            let kept = "SELECT count(*) FROM notes WHERE namespace = $1 AND scope = $2 \
+                        AND owner = $3 AND replaced IS NOT NULL";
+            if tx.first_int(kept, &on(&shelf))? == Some(0) {
+                return Ok(false);
+            }
+            let [namespace, scope, owner] = on(&shelf);
+            tx.run(
+                "UPDATE notes SET replaced = CASE WHEN replaced IS NULL THEN $1 ELSE NULL END \
+                 WHERE namespace = $2 AND scope = $3 AND owner = $4",
+                &[crate::journal::now().into(), namespace, scope, owner],
+            )?;
+            count_change(tx)?;
+            Ok(true)
+        });
+        undone.done().await
+    }
+
+    /// Notes by their ids, in that order; those that are gone are left out.
+    pub fn get(&self, ids: &[i64]) -> Result<Vec<Note>, StoreError> {
+        self.store.read(|tx| {
+            let sql = format!("SELECT {COLUMNS} FROM notes WHERE id = $1 AND replaced IS NULL");
+            let mut notes = Vec::new();
+            for id in ids {
+                tx.each(&sql, &[(*id).into()], &mut |row| {
+                    notes.push(note(row)?);
+                    Ok(true)
+                })?;
+            }
+            Ok(notes)
+        })
+    }
+
+    /// Every note after this id, oldest first.
+    pub fn after(&self, id: i64) -> Result<Vec<Note>, StoreError> {
+        self.store.read(|tx| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM notes WHERE id > $1 AND replaced IS NULL ORDER BY id"
+            );
+            let mut notes = Vec::new();
+            tx.each(&sql, &[id.into()], &mut |row| {
+                notes.push(note(row)?);
+                Ok(true)
+            })?;
+            Ok(notes)
+        })
+    }
+
+    /// The ids of all notes, and a number that changes with every change.
+    pub fn ids(&self) -> Result<Vec<i64>, StoreError> {
+        self.store.read(|tx| {
+            let mut ids = Vec::new();
+            let sql = "SELECT id FROM notes WHERE replaced IS NULL ORDER BY id";
+            tx.each(sql, &[], &mut |row| {
+                ids.extend(row.cell(0)?.int());
+                Ok(true)
+            })?;
+            Ok(ids)
+        })
+    }
+
+    /// How many changes there were so far.
+    pub fn revision(&self) -> Result<i64, StoreError> {
+        self.store.read(revision)
+    }
+
+    /// Forget notes for good: out of the table, out of the index that was made of them, and out
+    /// of the write-ahead log. Says how many there were.
+    pub async fn forget(&self, ids: Vec<i64>) -> Result<usize, StoreError> {
+        let gone = self.store.write(Durability::Power, move |tx| {
+            let mut gone = 0;
+            for id in &ids {
+                let shelf = shelf_of(tx, *id)?;
+                gone += tx.run("DELETE FROM notes WHERE id = $1", &[(*id).into()])?;
+                // What was replaced may say the same thing.
+                if let Some(shelf) = shelf {
+                    tx.run(
+                        "DELETE FROM notes WHERE namespace = $1 AND scope = $2 AND owner = $3 \
+                         AND replaced IS NOT NULL",
+                        &on(&shelf),
+                    )?;
+                }
+            }
+            tx.run("DELETE FROM notes_index", &[])?;
+            count_change(tx)?;
+            Ok(gone)
+        });
+        let gone = gone.done().await?;
+        self.store.erase_traces().await?;
+        Ok(gone)
+    }
+
+    /// What was worked out from the notes, as it was kept, and for which revision.
+    pub fn index(&self) -> Result<Option<(i64, Vec<u8>)>, StoreError> {
+        self.store.read(|tx| {
+            let mut found = None;
+            tx.each("SELECT revision, bytes FROM notes_index", &[], &mut |row| {
+                let bytes = row.cell(1)?.blob().map(<[u8]>::to_vec);
+                found = row.cell(0)?.int().zip(bytes);
+                Ok(false)
+            })?;
+            Ok(found)
+        })
+    }
+
+    /// Keep what was worked out, unless the notes have changed since.
+    pub fn keep_index(&self, of: i64, bytes: Vec<u8>) {
+        self.store.hand_over(move |tx| {
+            if revision(tx)? != of {
+                return Ok(());
+            }
+            tx.run("DELETE FROM notes_index", &[])?;
+            tx.run(
+                "INSERT INTO notes_index (revision, bytes) VALUES ($1, $2)",
+                &[of.into(), Cell::Blob(&bytes)],
+            )?;
+            Ok(())
+        });
+    }
+}
+
+fn on(shelf: &Shelf) -> [Cell<'_>; 3] {
+    [
+        shelf.namespace.as_str().into(),
+        shelf.scope.as_str().into(),
+        shelf.owner.as_str().into(),
+    ]
+}
+
+fn revision(tx: &mut dyn Tx) -> Result<i64, StoreError> {
+    let revision = tx.first_int("SELECT revision FROM notes_revision", &[])?;
+    Ok(revision.unwrap_or(0))
+}
+
+fn count_change(tx: &mut dyn Tx) -> Result<(), StoreError> {
+    tx.run("UPDATE notes_revision SET revision = revision + 1", &[])
+        .map(drop)
+}
+
+fn hash(text: &str) -> [u8; 32] {
+    *blake3::hash(text.as_bytes()).as_bytes()
+}
+
+fn insert(tx: &mut dyn Tx, note: &NewNote) -> Result<(i64, bool), StoreError> {
+    let hash = hash(&note.text);
+    let shelf = &note.shelf;
+    let mut values = on(shelf).to_vec();
+    values.push(Cell::Blob(&hash));
+    let known = tx.first_int(
+        "SELECT id FROM notes WHERE namespace = $1 AND scope = $2 AND owner = $3 AND hash = $4 \
+         AND replaced IS NULL",
+        &values,
+    )?;
+    if let Some(id) = known {
+        return Ok((id, false));
+    }
+    tx.run(
+        "INSERT INTO notes (namespace, scope, owner, text, source, trust, time, hash) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        &[
+            shelf.namespace.as_str().into(),
+            shelf.scope.as_str().into(),
+            shelf.owner.as_str().into(),
+            note.text.as_str().into(),
+            note.source.as_deref().into(),
+            note.trust.as_str().into(),
+            crate::journal::now().into(),
+            Cell::Blob(&hash),
+        ],
+    )?;
+    count_change(tx)?;
+    let id = tx.first_int("SELECT max(id) FROM notes", &[])?;
+    Ok((id.unwrap_or(0), true))
+}
+
+fn shelf_of(tx: &mut dyn Tx, id: i64) -> Result<Option<Shelf>, StoreError> {
+    let mut shelf = None;
+    let sql = format!("SELECT {COLUMNS} FROM notes WHERE id = $1");
+    tx.each(&sql, &[id.into()], &mut |row| {
+        shelf = Some(Shelf {
+            namespace: row.cell(1)?.text().unwrap_or_default().to_owned(),
+            scope: Scope::parse(row.cell(2)?.text().unwrap_or_default()).unwrap_or(Scope::User),
+            owner: row.cell(3)?.text().unwrap_or_default().to_owned(),
+        });
+        Ok(false)
+    })?;
+    Ok(shelf)
+}
+
+/// A note from a row of [`COLUMNS`], compared with its hash.
+fn note(row: &dyn Row) -> Result<Note, StoreError> {
+    let text = |column: usize| -> Result<String, StoreError> {
+        Ok(row.cell(column)?.text().unwrap_or_default().to_owned())
+    };
+    let note = Note {
+        id: row.cell(0)?.int().unwrap_or_default(),
+        namespace: text(1)?,
+        scope: Scope::parse(&text(2)?).unwrap_or(Scope::Session),
+        owner: text(3)?,
+        text: text(4)?,
+        source: row.cell(5)?.text().map(str::to_owned),
+        trust: Trust::parse(&text(6)?),
+        time: row.cell(7)?.int().unwrap_or_default(),
+    };
+    match row.cell(8)?.blob() == Some(&hash(&note.text)) {
+        true => Ok(note),
+        false => Err(StoreError::Damaged(format!("note {} was changed", note.id))),
+    }
+}

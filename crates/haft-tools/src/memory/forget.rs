@@ -1,0 +1,111 @@
+//! `memory.forget`: notes that are gone for good.
+
+use haft_core::{
+    Effects, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
+};
+use haft_store::{Note, Shelf};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::power::{Memory, told};
+use super::told::{changes, line, no_such};
+
+/// Forget notes for good: by number, or all of a namespace. Nothing of them is left in haft's
+/// store, its index or its log; copies made before still have them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Forget {
+    /// Number of one note
+    #[serde(default)]
+    id: Option<i64>,
+    /// Numbers of several notes
+    #[serde(default)]
+    ids: Vec<i64>,
+    /// Forget every note of this namespace that you can see
+    #[serde(default)]
+    #[schemars(extend("x-aliases" = ["category"]))]
+    namespace: Option<String>,
+}
+
+impl Forget {
+    async fn meant(&self, power: &Memory, cx: &ToolContext) -> Result<Vec<Note>, ToolError> {
+        let mut ids: Vec<i64> = self.ids.iter().copied().chain(self.id).collect();
+        ids.dedup();
+        match (&self.namespace, ids.is_empty()) {
+            (Some(namespace), true) => power.visible(cx, Some(namespace)).await,
+            (None, false) => {
+                let found = power.notes()?.get(&ids).map_err(|error| told(&error))?;
+                let seen: Vec<Note> = found
+                    .into_iter()
+                    .filter(|note| power.sees(cx, note))
+                    .collect();
+                match ids
+                    .iter()
+                    .find(|id| !seen.iter().any(|note| note.id == **id))
+                {
+                    Some(missing) => Err(no_such(*missing)),
+                    None => Ok(seen),
+                }
+            }
+            _ => Err(ToolError::input_invalid(
+                "give either `id`, `ids` or `namespace`",
+            )),
+        }
+    }
+}
+
+impl Tool for Forget {
+    const NAME: &'static str = "memory.forget";
+    const REPEAT: Repeat = Repeat::Idempotent;
+    const HAS_PREVIEW: bool = true;
+    type Power = Memory;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        spec.titled("Forget notes")
+            .aliases(&["memory_forget", "forget", "delete_memory"])
+            .tags(&["memory", "forget", "delete", "erase"])
+            .side_effects(&["Erases notes; this cannot be undone"])
+            .risk(Risk::High)
+            .example(
+                "An empty namespace",
+                json!({"namespace": "learnings"}),
+                json!({"forgotten": 0}),
+            )
+    }
+
+    fn unavailable(power: &Memory) -> Option<String> {
+        power.closed()
+    }
+
+    fn effects(&self, power: &Memory, cx: &ToolContext) -> Result<Effects, ToolError> {
+        let shelf: Shelf = power.shelf(cx, self.namespace.as_deref(), None)?;
+        Ok(changes(&shelf))
+    }
+
+    async fn run(self, power: &Memory, cx: &ToolContext) -> ToolResult {
+        let notes = self.meant(power, cx).await?;
+        let ids: Vec<i64> = notes.iter().map(|note| note.id).collect();
+        let forgotten = match ids.is_empty() {
+            true => 0,
+            false => power
+                .notes()?
+                .forget(ids)
+                .await
+                .map_err(|error| told(&error))?,
+        };
+        Ok(Output::text(format!("{forgotten} notes are forgotten"))
+            .and_structured(json!({ "forgotten": forgotten })))
+    }
+
+    async fn preview(self, power: &Memory, cx: &ToolContext) -> ToolResult {
+        let notes = self.meant(power, cx).await?;
+        let lines: Vec<String> = notes.iter().map(line).collect();
+        Ok(Output::text(format!(
+            "would forget {} notes\n{}",
+            notes.len(),
+            lines.join("\n")
+        ))
+        .and_structured(json!({ "would_forget": notes.len() })))
+    }
+}

@@ -1,0 +1,259 @@
+//! `haft memory`: the notes as a person sees them: to read, export, import and edit.
+
+use anyhow::{Context, Result, bail};
+use haft_store::{NewNote, Note, Notes, Scope, Shelf, Trust};
+
+use crate::cli::{self, MemoryAction};
+use crate::config;
+use crate::home::Home;
+use crate::recording::{Recording, failed};
+use crate::terminal::fail::{Failed, Usage};
+use crate::terminal::{input, print, show, table};
+use crate::wiring::workspace_of;
+
+pub(crate) fn run(command: cli::Memory) -> Result<u8> {
+    let home = Home::locate()?;
+    let recording = Recording::new(&home);
+    let journal = recording.journal().map_err(|error| failed(&error))?;
+    let notes = Notes::new(journal.store().clone());
+    match command.action {
+        MemoryAction::List { json } => list(&notes, json),
+        MemoryAction::Export { file } => {
+            let text = to_markdown(&notes.after(0).map_err(|error| failed(&error))?);
+            match file {
+                Some(path) => std::fs::write(&path, text)
+                    .with_context(|| format!("cannot write `{}`", path.display()))?,
+                None => print::raw(text.as_bytes())?,
+            }
+            Ok(0)
+        }
+        MemoryAction::Import { file } => {
+            let found = from_markdown(&input::file(&file)?)?;
+            let added = add(&notes, found)?;
+            print::line(&format!("{added} notes were added"));
+            Ok(0)
+        }
+        MemoryAction::Edit { namespace, scope } => edit(&notes, namespace, &scope),
+    }
+}
+
+fn list(notes: &Notes, as_json: bool) -> Result<u8> {
+    let all = notes.after(0).map_err(|error| failed(&error))?;
+    if as_json {
+        show::json(&all)?;
+        return Ok(0);
+    }
+    let rows = all.iter().map(|note| {
+        let beginning: String = note.text.chars().take(80).collect();
+        vec![
+            note.id.to_string(),
+            note.namespace.clone(),
+            note.scope.as_str().to_owned(),
+            note.trust.as_str().to_owned(),
+            haft_runtime::visible(&beginning).replace('\n', " "),
+        ]
+    });
+    table::print(&["id", "namespace", "scope", "trust", "note"], rows);
+    Ok(0)
+}
+
+fn add(notes: &Notes, new: Vec<NewNote>) -> Result<usize> {
+    let engine = tokio::runtime::Builder::new_current_thread().build()?;
+    let mut added = 0;
+    for note in new {
+        let (_, fresh) = engine
+            .block_on(notes.add(note))
+            .map_err(|error| failed(&error))?;
+        added += usize::from(fresh);
+    }
+    Ok(added)
+}
+
+fn edit(notes: &Notes, namespace: String, scope: &str) -> Result<u8> {
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
+    let Some(editor) = editor.filter(|editor| !editor.is_empty()) else {
+        bail!(Failed {
+            message: "no editor is named".to_owned(),
+            hint: Some("set `EDITOR`".to_owned()),
+        });
+    };
+    let Some(scope @ (Scope::User | Scope::Project)) = Scope::parse(scope) else {
+        bail!(Usage(format!("not `user` or `project`: `{scope}`")));
+    };
+    let owner = match scope {
+        Scope::Project => config::absolute(&workspace_of(None)?)?
+            .to_string_lossy()
+            .into_owned(),
+        _ => String::new(),
+    };
+    let shelf = Shelf {
+        namespace,
+        scope,
+        owner,
+    };
+    let on_shelf = |note: &Note| {
+        note.namespace == shelf.namespace && note.scope == scope && note.owner == shelf.owner
+    };
+    let all = notes.after(0).map_err(|error| failed(&error))?;
+    let texts: Vec<&str> = all
+        .iter()
+        .filter(|note| on_shelf(note))
+        .map(|note| note.text.as_str())
+        .collect();
+    let before = texts.join("\n");
+    let after = haft_host::edit_text(&editor, &before).context("the editor")?;
+    if after == before {
+        print::line("nothing was changed");
+        return Ok(0);
+    }
+    let note = NewNote {
+        shelf,
+        text: after.trim_end_matches('\n').to_owned(),
+        source: None,
+        trust: Trust::User,
+    };
+    let engine = tokio::runtime::Builder::new_current_thread().build()?;
+    engine
+        .block_on(notes.replace(note))
+        .map_err(|error| failed(&error))?;
+    print::line("saved; what was there is kept for `memory.write` with `undo`");
+    Ok(0)
+}
+
+const MARK: &str = "<!-- note";
+
+/// Every note under the heading of its namespace, after a comment that says where it belongs.
+fn to_markdown(notes: &[Note]) -> String {
+    let mut names: Vec<&str> = notes.iter().map(|note| note.namespace.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut text = String::new();
+    for name in names {
+        text.push_str(&format!("# {name}\n\n"));
+        for note in notes.iter().filter(|note| note.namespace == name) {
+            let about = serde_json::json!({
+                "scope": note.scope,
+                "owner": note.owner,
+                "trust": note.trust,
+                "source": note.source,
+            });
+            // A comment ends at the first `-->`, which may stand in a source.
+            let about = about.to_string().replace("-->", "--\\u003e");
+            text.push_str(&format!("{MARK} {about} -->\n"));
+            for line in note.text.split('\n') {
+                if line.starts_with("# ") || line.starts_with(MARK) || line.starts_with('\\') {
+                    text.push('\\');
+                }
+                text.push_str(line);
+                text.push('\n');
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The notes again. Text without a comment before it is a note of the user's own.
+fn from_markdown(text: &str) -> Result<Vec<NewNote>> {
+    let mut notes: Vec<(NewNote, Vec<&str>)> = Vec::new();
+    let mut namespace = "knowledge".to_owned();
+    let mut open = false;
+    let own = |namespace: &str| NewNote {
+        shelf: Shelf {
+            namespace: namespace.to_owned(),
+            scope: Scope::User,
+            owner: String::new(),
+        },
+        text: String::new(),
+        source: None,
+        trust: Trust::User,
+    };
+    for (at, line) in text.split('\n').enumerate() {
+        if let Some(name) = line.strip_prefix("# ") {
+            namespace = name.trim().to_owned();
+            open = false;
+        } else if let Some(about) = line.strip_prefix(MARK) {
+            let about = about.trim().trim_end_matches("-->");
+            let about: serde_json::Value = serde_json::from_str(about).map_err(|error| {
+                Usage(format!("line {}: not a note's comment: {error}", at + 1))
+            })?;
+            let mut note = own(&namespace);
+            let word = |key: &str| about[key].as_str();
+            note.shelf.scope = word("scope").and_then(Scope::parse).unwrap_or(Scope::User);
+            note.shelf.owner = word("owner").unwrap_or_default().to_owned();
+            note.source = word("source").map(str::to_owned);
+            note.trust = word("trust").map_or(Trust::Untrusted, Trust::parse);
+            notes.push((note, Vec::new()));
+            open = true;
+        } else {
+            if !open && line.trim().is_empty() {
+                continue;
+            }
+            if !open {
+                notes.push((own(&namespace), Vec::new()));
+                open = true;
+            }
+            if let Some((_, lines)) = notes.last_mut() {
+                lines.push(line.strip_prefix('\\').unwrap_or(line));
+            }
+        }
+    }
+    Ok(notes
+        .into_iter()
+        .map(|(mut note, mut lines)| {
+            // One empty line parts a note from what follows it.
+            while lines.last().is_some_and(|line| line.is_empty()) {
+                lines.pop();
+            }
+            note.text = lines.join("\n");
+            note
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_exported_comes_back() {
+        let note = |id: i64, namespace: &str, text: &str, source: Option<&str>| Note {
+            id,
+            namespace: namespace.to_owned(),
+            scope: Scope::Project,
+            owner: "/a project".to_owned(),
+            text: text.to_owned(),
+            source: source.map(str::to_owned),
+            trust: Trust::Untrusted,
+            time: 0,
+        };
+        let notes = [
+            note(1, "knowledge", "plain", None),
+            note(
+                2,
+                "methods",
+                "# a heading\n<!-- note x -->\n\\ odd\n\nlast",
+                Some("a --> b"),
+            ),
+            note(3, "knowledge", "ü 漢\n  indented", None),
+        ];
+        let text = to_markdown(&notes);
+        let back = from_markdown(&text).unwrap();
+        assert_eq!(back.len(), 3);
+        for note in &notes {
+            let found = back.iter().find(|found| found.text == note.text);
+            let found = found.unwrap_or_else(|| panic!("{:?} is not in {text}", note.text));
+            assert_eq!(found.shelf.namespace, note.namespace);
+            assert_eq!(found.shelf.owner, note.owner);
+            assert_eq!(found.source, note.source);
+            assert_eq!(found.trust, note.trust);
+        }
+        let own = from_markdown("just a thought\nof mine\n\n# methods\n\ntest first\n").unwrap();
+        assert_eq!(own[0].text, "just a thought\nof mine");
+        assert_eq!(
+            (own[1].shelf.namespace.as_str(), own[1].trust),
+            ("methods", Trust::User)
+        );
+        assert!(from_markdown("<!-- note {broken -->\n").is_err());
+    }
+}

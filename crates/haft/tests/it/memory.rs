@@ -1,0 +1,65 @@
+//! Notes across processes, as a person and a model meet them.
+
+use serde_json::json;
+
+use crate::place::Place;
+
+#[test]
+fn a_note_is_found_by_meaning_in_the_next_process_and_then_forgotten() {
+    let place = Place::new();
+    let text = "The production database is backed up every Sunday night";
+    let stored = place.call("remember", &json!({"content": text}), &[]);
+    assert_eq!(stored["structured"]["stored"], true, "{stored}");
+    place.call("memory.store", &json!({"text": "Anna likes tea"}), &[]);
+    let query = json!({"query": "Wann wird die Datenbank gesichert?", "limit": 1});
+    let found = place.call("memory_search", &query, &[]);
+    assert_eq!(found["structured"]["results"][0]["text"], text);
+    // The journal knows that a note was kept, and not what it says.
+    let line = place.run(["journal", "show", "1"]).json();
+    assert!(!line.to_string().contains("Sunday"), "{line}");
+    assert_eq!(line["private"], true);
+
+    let gone = place.call("memory.forget", &json!({"id": 1}), &["--yes"]);
+    assert_eq!(gone["structured"]["forgotten"], 1, "{gone}");
+    for entry in std::fs::read_dir(&place.home).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        assert!(!text.contains("Sunday"), "{}", path.display());
+    }
+    place.run(["journal", "verify"]).exits(0);
+}
+
+#[test]
+fn notes_are_exported_imported_and_edited() {
+    let place = Place::new();
+    let args = json!({"text": "# odd\nsecond line", "namespace": "methods"});
+    place.call("memory.store", &args, &[]);
+    let file = place.beside("notes.md");
+    place
+        .run(["memory", "export", file.to_str().unwrap()])
+        .exits(0);
+    let other = Place::new();
+    other
+        .run(["memory", "import", file.to_str().unwrap()])
+        .exits(0)
+        .says("1 notes were added");
+    other
+        .run(["memory", "import", file.to_str().unwrap()])
+        .exits(0)
+        .says("0 notes were added");
+    let listed = other.run(["memory", "list", "--json"]).json();
+    assert_eq!(listed[0]["text"], "# odd\nsecond line");
+    // An editor is any command that takes a file.
+    let editor = other.file("editor", "#!/bin/sh\necho use tabs > \"$1\"\n");
+    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let mut edit = other.haft();
+    edit.args(["memory", "edit", "style"]).env("EDITOR", editor);
+    crate::place::finish(&mut edit).exits(0).says("saved");
+    let listed = other.run(["memory", "list", "--json"]).json();
+    assert_eq!(
+        (listed[1]["text"].as_str(), listed[1]["trust"].as_str()),
+        (Some("use tabs"), Some("user"))
+    );
+    other.run(["memory", "edit"]).exits(1).says("no editor");
+}
