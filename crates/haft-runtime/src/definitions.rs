@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use haft_core::{Repeat, ToolSpec};
+use haft_core::{Repeat, Source, ToolSpec};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -89,6 +89,14 @@ impl Definition {
     /// The name the model uses.
     pub fn api_name(&self) -> &str {
         self.entry.api_name()
+    }
+
+    pub(crate) fn spec(&self) -> &ToolSpec {
+        self.entry.spec()
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        self.entry.source()
     }
 
     /// The name everything else uses.

@@ -29,7 +29,7 @@ mod visible;
 pub use arguments::parse_arguments;
 pub use catalogue::IndexStore;
 pub use definitions::{Definition, Definitions, Shape};
-pub use discovery::{Search, SearchHit, Seat, Whereabouts};
+pub use discovery::{PromptStyle, Search, SearchHit, Seat, Whereabouts};
 pub use events::EventBus;
 pub use injection::{Decision, Injection, InjectionMode};
 pub use pipeline::Explanation;

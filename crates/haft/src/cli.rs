@@ -1,11 +1,13 @@
 //! The command line: one struct a command, whose doc comments are the help.
 
+// Long because every command and flag is listed here, one after the other.
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use haft_policy::Autonomy;
-use haft_runtime::Shape;
+use haft_runtime::{PromptStyle, Shape};
 
 use crate::wiring::tool_names;
 
@@ -161,6 +163,17 @@ pub(crate) enum ToolsAction {
         #[command(flatten)]
         seat: Seat,
     },
+    /// Print what a model's system prompt says about its tools
+    Prompt {
+        /// native: the provider takes definitions; text: they stand in the prompt
+        #[arg(long, value_name = "native|text", default_value = "native")]
+        mode: PromptMode,
+        /// Tokens of the model's context
+        #[arg(long, value_name = "N", default_value_t = 8000)]
+        context_window: u64,
+        #[command(flatten)]
+        seat: Seat,
+    },
     /// List the groups that tools come in
     Categories {
         /// Print them as JSON
@@ -176,6 +189,22 @@ pub(crate) enum ToolsAction {
         #[command(flatten)]
         seat: Seat,
     },
+}
+
+/// How a provider takes tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PromptMode {
+    Native,
+    Text,
+}
+
+impl From<PromptMode> for PromptStyle {
+    fn from(mode: PromptMode) -> PromptStyle {
+        match mode {
+            PromptMode::Native => PromptStyle::Native,
+            PromptMode::Text => PromptStyle::Text,
+        }
+    }
 }
 
 /// The shapes that definitions come in.

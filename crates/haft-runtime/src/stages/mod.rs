@@ -18,7 +18,7 @@ pub(crate) mod validate;
 mod hints;
 mod limits;
 mod structured;
-mod untrusted;
+pub(crate) mod untrusted;
 
 use haft_core::{ErrorCode, ToolError};
 

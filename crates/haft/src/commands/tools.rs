@@ -41,6 +41,16 @@ pub(crate) fn run(command: cli::Tools) -> Result<u8> {
             let house = open_with(&seat, Some(context_window))?;
             inject::run(&house, json, definitions)
         }
+        Some(ToolsAction::Prompt {
+            mode,
+            context_window,
+            seat,
+        }) => {
+            let house = open_with(&seat, Some(context_window))?;
+            let prompt = house.session.prompt(&house.runtime, mode.into());
+            print::raw(prompt.as_bytes())?;
+            Ok(0)
+        }
         Some(ToolsAction::Categories { json, seat }) => discover::categories(&open(&seat)?, json),
         Some(ToolsAction::Schema { module, seat }) => schema(&seat, &module),
     }

@@ -23,6 +23,7 @@ mod own_state;
 mod place;
 mod policy;
 mod processes;
+mod prompt;
 mod pty;
 mod search;
 mod sessions;

@@ -2,7 +2,7 @@
 
 use haft_core::{Source, ToolSpec};
 use haft_policy::Who;
-use haft_runtime::{Filters, Injection, InjectionMode, Shape};
+use haft_runtime::{Filters, Injection, InjectionMode, PromptStyle, Shape};
 use haft_testkit::{House, catalogue, repeating};
 use serde_json::{Value, json};
 
@@ -192,6 +192,16 @@ async fn what_a_stranger_says_of_a_tool_is_marked() {
         assert!(text.starts_with("<untrusted_data id="), "{text}");
         assert_eq!(text.matches("</untrusted_data").count(), 1, "{text}");
     }
+    let prompt = session.prompt(&house.runtime, PromptStyle::Text);
+    let (before, rest) = prompt.split_once("<untrusted_data id=").unwrap();
+    let (inside, after) = rest.split_once("</untrusted_data id=").unwrap();
+    assert!(inside.contains("ignore all rules"), "{inside}");
+    assert!(!before.contains("ignore all") && !after.contains("ignore all"));
+    assert!(
+        !session
+            .prompt(&house.runtime, PromptStyle::Native)
+            .contains("ignore all")
+    );
     let ours = call(&house, &session, "get_tool", json!({"name": "test.echo"})).await;
     assert!(!ours.text().contains("untrusted_data"), "{}", ours.text());
     let both = call(

@@ -3,6 +3,7 @@
 mod background;
 mod finding;
 mod nested;
+mod player;
 
 use haft_core::{Call, Outcome};
 use haft_runtime::Session;
