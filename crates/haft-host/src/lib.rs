@@ -17,6 +17,7 @@ mod stdio;
 mod system;
 mod trial;
 mod undo;
+mod watch;
 
 pub use editor::edit_text;
 pub use env::{EnvPolicy, filter_env, loads_code, looks_secret};
@@ -47,3 +48,4 @@ pub use stdio::{Reader, Writer, standard_streams};
 pub use system::{ReadSystem, SystemInfo};
 pub use trial::Trial;
 pub use undo::{Back, Checkpoints, Lost, Mark, Summary, UndoConfig, UndoPlan, Which};
+pub use watch::watched_main;

@@ -48,6 +48,15 @@ fn main() -> ExitCode {
         fail::error(&format!("cannot start the command: {error}"), None);
         return ExitCode::from(127);
     }
+    // Started by ourselves to run a command whose changes are noted.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == wiring::WATCHED)
+    {
+        let error = haft_host::watched_main(std::env::args_os().skip(2));
+        fail::error(&format!("cannot start the command: {error}"), None);
+        return ExitCode::from(127);
+    }
     // Started by ourselves to shut a command in; it must have no thread but this one.
     if std::env::args_os()
         .nth(1)

@@ -39,6 +39,9 @@ pub(crate) const SESSION: &str = "__session";
 /// Where the environment of a login shell is kept between runs.
 const LOGIN: &str = "login";
 
+/// First argument of a command whose changes are noted.
+pub(crate) const WATCHED: &str = "__watched";
+
 /// First argument of the process that shuts a command into its sandbox.
 pub(crate) const LAUNCHER: &str = "__launch";
 
@@ -342,6 +345,7 @@ fn empowered(
             guardian: ourselves(GUARDIAN),
             sandbox: Some(sandbox(home, config)),
             session: ourselves(SESSION),
+            watched: ourselves(WATCHED).filter(|_| config.undo.enabled()),
             background,
             ..ProcessConfig::default()
         },

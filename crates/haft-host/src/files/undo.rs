@@ -35,6 +35,11 @@ impl Workspace {
         )))
     }
 
+    /// haft's own state.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// Every root with a handle of its own, the workspace first.
     pub(crate) fn open_roots(&self) -> Result<Vec<(PathBuf, OwnedFd)>, ToolError> {
         let roots = self.roots.iter();

@@ -32,6 +32,9 @@ pub struct ProcessConfig {
     /// Program and arguments that end in [`super::session_main`]; used where haft has a terminal,
     /// which its commands must not reach
     pub session: Option<Vec<OsString>>,
+    /// Program and arguments that end in [`crate::watched_main`]; none for commands whose changes
+    /// are not kept
+    pub watched: Option<Vec<OsString>>,
     /// Commands may outlive their call: this process lives long enough to be asked about them
     pub background: bool,
     /// How long a session can be asked about after its end
@@ -49,6 +52,7 @@ impl Default for ProcessConfig {
             guardian: None,
             sandbox: None,
             session: None,
+            watched: None,
             background: false,
             retention: Duration::from_secs(30 * 60),
         }

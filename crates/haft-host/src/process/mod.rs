@@ -9,6 +9,7 @@ mod descriptors;
 mod family;
 mod guardian;
 mod login;
+mod noting;
 mod prepare;
 mod procfs;
 mod record;
@@ -44,9 +45,11 @@ pub use started::settle;
 pub use terminal::TerminalSize;
 
 use crate::sandbox::Input;
+use crate::undo::Mark;
 use crate::{FileResults, Workspace, filter_env};
 use guardian::Guardian;
 use login::{Login, Variables};
+use noting::Noting;
 use record::Keep;
 use sessions::Sessions;
 use terminal::{Streams, Terminal};
@@ -171,6 +174,16 @@ impl RunProcesses {
         request: ShellRequest,
         watch: Watch<'_>,
     ) -> Result<Finished, ToolError> {
+        self.run_noting(request, watch, None).await
+    }
+
+    /// The same, and what the line changes is kept as the changes of this call.
+    pub async fn run_noting(
+        &self,
+        request: ShellRequest,
+        watch: Watch<'_>,
+        mark: Option<Mark>,
+    ) -> Result<Finished, ToolError> {
         let config = &self.inner.config;
         let argv = [
             self.inner.shell.as_os_str(),
@@ -180,15 +193,25 @@ impl RunProcesses {
         let environment = self.environment_unless(watch.cancel).await;
         let workspace = self.inner.workspace.path();
         let (streams, input) = alone(request.terminal)?;
-        let prepared =
-            prepare::prepare(config, workspace, &request.cwd, &argv, environment, input)?;
+        let mut noting = Noting::begin(&self.inner, mark);
+        let prepared = prepare::prepare(
+            config,
+            workspace,
+            &request.cwd,
+            &argv,
+            environment,
+            input,
+            noting.watcher(),
+        )?;
         let (command, entered, group) = (prepared.command, prepared.entered, prepared.group);
         let guardian = self.inner.guardian.clone();
         let beginning = started::start(command, &request.cwd, group, streams, guardian)
             .map_err(|error| start_error(error, &request, &self.inner.shell))?;
+        noting.follow(beginning.started.family.leader);
         let timeout = config.clamp_timeout(request.timeout);
         let keep = self.keep(watch.session);
-        let finished = run::follow(beginning, timeout, watch, keep, None).await?;
+        let mut finished = run::follow(beginning, timeout, watch, keep, None).await?;
+        finished.lost = noting.end(workspace).await;
         entered.confirm(finished)
     }
 

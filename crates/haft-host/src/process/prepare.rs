@@ -33,11 +33,15 @@ pub(super) fn prepare(
     argv: &[&OsStr],
     environment: Variables,
     input: Input,
+    watcher: Option<&str>,
 ) -> Result<Ready, ToolError> {
     let sandbox = config.sandbox.as_ref();
     let level = sandbox.map_or(Level::Shared, |sandbox| sandbox.level());
     let Some(sandbox) = sandbox.filter(|_| level.is_enforced()) else {
         let (mut command, group) = plain(config, argv, input)?;
+        if let (Some(watcher), Some(wrapper)) = (watcher, &config.watched) {
+            command = watched(wrapper, watcher, &command);
+        }
         command.env_clear().envs(environment);
         let entered = Entered::new(level, None);
         return Ok(Ready {
@@ -46,7 +50,7 @@ pub(super) fn prepare(
             group,
         });
     };
-    let enclosed = sandbox.command(workspace, cwd, argv, input)?;
+    let enclosed = sandbox.command(workspace, cwd, argv, input, watcher)?;
     let mut command = enclosed.command;
     command
         .env_clear()
@@ -87,6 +91,17 @@ pub(super) fn plain(
     };
     command.args(arguments);
     Ok((command, group))
+}
+
+/// A command with somebody who is told of every change.
+fn watched(wrapper: &[OsString], watcher: &str, inner: &Command) -> Command {
+    let mut command = Command::new(wrapper.first().map_or(OsStr::new(""), |one| one));
+    command
+        .args(wrapper.iter().skip(1))
+        .arg(watcher)
+        .arg(inner.get_program())
+        .args(inner.get_args());
+    command
 }
 
 /// Who makes the command a group of its own.

@@ -31,7 +31,7 @@ impl RunProcesses {
         ];
         let overlay = Some(begun.dirs());
         let (streams, input) = alone(request.terminal)?;
-        let enclosed = sandbox.enclose(&workspace, &request.cwd, &argv, input, overlay)?;
+        let enclosed = sandbox.enclose(&workspace, &request.cwd, &argv, input, overlay, None)?;
         let sandbox::Enclosed {
             mut command,
             report,

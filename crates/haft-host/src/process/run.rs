@@ -16,7 +16,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::Level;
+use crate::{Level, Lost};
 
 use super::family::{Ending, Step};
 use super::record::{Keep, Record, Recorded};
@@ -70,6 +70,8 @@ pub struct Finished {
     pub handle: Option<String>,
     /// Why there is none, if there should be
     pub keep_error: Option<io::Error>,
+    /// What it changed that cannot be put back
+    pub lost: Vec<Lost>,
 }
 
 /// Who looks on while a command runs, and what may stop it.
@@ -287,6 +289,7 @@ fn report(status: Option<WaitIdStatus>, stop: Stop, recorded: Recorded, times: T
         total_chars: recorded.chars,
         handle: recorded.handle,
         keep_error: recorded.spill_error,
+        lost: Vec::new(),
     }
 }
 

@@ -145,10 +145,10 @@ fn end(mut ending: Ending, family: &Family, guardian: Option<&Guardian>) {
 /// Commands whose owner has gone and whose end is not yet sure.
 static PENDING: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
-struct Pending;
+pub(super) struct Pending;
 
 impl Pending {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         *PENDING.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         Pending
     }

@@ -190,6 +190,7 @@ mod tests {
             roots: Vec::new(),
             state: home.path().join(".haft"),
             home: Some(home.path().to_owned()),
+            watcher: None,
             overlay: None,
             limits: Limits::default(),
             terminal: false,

@@ -6,6 +6,7 @@
 //! all rights and runs the command, and then waits. It ends as the command ended; when haft
 //! dies, it dies, and with it everything inside.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
@@ -27,6 +28,7 @@ use super::newborn::{self, Newborn};
 use super::placeholder::{self, Free, Placeholder};
 use super::spec::Spec;
 use super::{Level, filter, mounts, probe, rights, sys};
+use crate::watch::Guest;
 
 /// How the launcher ends when there was no command to end as.
 pub(super) const NOT_LAUNCHED: i32 = 125;
@@ -99,6 +101,8 @@ struct Inside<'a> {
     spec: Spec,
     guarded: Vec<Guarded>,
     held: Held,
+    /// The way to who wants to know of every change
+    guest: Cell<Option<Guest>>,
     command: &'a [OsString],
 }
 
@@ -113,12 +117,18 @@ fn launch(arguments: &[OsString], report: &mut Option<fs::File>) -> Result<Optio
     let place = format!("/proc/{}/fd/{}", spec.parent, spec.report);
     let opened = fs::OpenOptions::new().write(true).open(place);
     *report = Some(opened.map_err(Refused::at("report"))?);
+    // While it can be reached. Where it cannot, it notices that nobody comes.
+    let guest = spec
+        .watcher
+        .as_deref()
+        .and_then(|name| Guest::of(name).ok());
     let guarded = guarded(&spec);
     let mut held = Held::default();
     let inside = match held.hold(&spec, &guarded) {
         Ok(()) => Inside {
             guarded,
             held,
+            guest: Cell::new(guest),
             spec,
             command,
         },
@@ -313,6 +323,9 @@ fn enclose(inside: &Inside<'_>) -> Result<(), Refused> {
         return Err(Refused::at(probe::LANDLOCK)(
             io::ErrorKind::Unsupported.into(),
         ));
+    }
+    if let Some(guest) = inside.guest.take() {
+        guest.submit();
     }
     filter::install().map_err(Refused::at("seccomp"))
 }

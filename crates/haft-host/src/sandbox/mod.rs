@@ -88,15 +88,16 @@ impl Sandbox {
     }
 
     /// A program with its arguments, to be run in `cwd` under this sandbox. `workspace` is the
-    /// folder that may be written.
+    /// folder that may be written, `watcher` wants to know of every change.
     pub fn command(
         &self,
         workspace: &Path,
         cwd: &Path,
         argv: &[&OsStr],
         input: Input,
+        watcher: Option<&str>,
     ) -> Result<Enclosed, ToolError> {
-        self.enclose(workspace, cwd, argv, input, None)
+        self.enclose(workspace, cwd, argv, input, None, watcher)
     }
 
     /// What of an environment makes sense inside.
@@ -126,6 +127,7 @@ impl Sandbox {
         argv: &[&OsStr],
         input: Input,
         overlay: Option<OverlayDirs>,
+        watcher: Option<&str>,
     ) -> Result<Enclosed, ToolError> {
         let broken =
             |error: io::Error| ToolError::failed("the sandbox cannot be prepared").caused_by(error);
@@ -146,6 +148,7 @@ impl Sandbox {
             state,
             home: self.home.as_deref().map(real),
             overlay,
+            watcher: watcher.map(str::to_owned),
             limits: self.limits,
             terminal: input == Input::Terminal,
             landlock: !self.isolation.goes_without(Weaker::NoLandlock),

@@ -26,6 +26,8 @@ pub(super) struct Spec {
     /// Write beside the workspace instead of into it
     pub(super) overlay: Option<OverlayDirs>,
     pub(super) limits: Limits,
+    /// Who wants to know of every change, by the name of its door
+    pub(super) watcher: Option<String>,
     /// Standard input is a terminal that the command is to control
     pub(super) terminal: bool,
     /// Refuse to go without these

@@ -25,6 +25,8 @@ pub(crate) enum Touch {
     Tree,
     /// It gets another name in the workspace, with all that is in it: the contents stay
     Moved,
+    /// Its mode or owner changes
+    Mode,
 }
 
 /// A file by its device and number.
@@ -288,7 +290,7 @@ impl Recorder {
         match State::of(stat).kind {
             Kind::Folder => Ok(()),
             Kind::Other => self.lose(number, "a pipe, a socket or a device".to_owned()),
-            Kind::File | Kind::Link if matches!(touch, Touch::Moved) => {
+            Kind::File | Kind::Link if matches!(touch, Touch::Moved | Touch::Mode) => {
                 self.unkept.entry(inode(stat)).or_default().push(number);
                 Ok(())
             }

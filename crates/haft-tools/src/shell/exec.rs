@@ -10,7 +10,7 @@ use haft_core::{
     ToolResult, ToolSpec,
 };
 use haft_host::{
-    Finished, LONGEST_TIMEOUT, Program, RunProcesses, SessionRequest, ShellRequest, Watch,
+    Finished, LONGEST_TIMEOUT, Mark, Program, RunProcesses, SessionRequest, ShellRequest, Watch,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::preview;
+use crate::kept;
 use crate::process::told;
 
 const DEFAULT_TIMEOUT_MS: u64 = 300_000;
@@ -149,7 +150,7 @@ impl Tool for Exec {
             cancel: &cx.cancel,
             session: &cx.caller.session,
         };
-        let mut finished = power.run(request, watch).await?;
+        let mut finished = power.run_noting(request, watch, Some(Mark::of(cx))).await?;
         own_deadline(&mut finished, cx);
         let would_go_on = yields.is_some() && finished.timed_out && !cx.timed_out();
         let mut output = answer(finished, &workdir, Uuid::now_v7().to_string());
@@ -253,6 +254,11 @@ impl Exec {
 }
 
 fn answer(finished: Finished, workdir: &str, session: String) -> Output {
+    let lost = finished.lost.clone();
+    kept::with_lost(plain_answer(finished, workdir, session), &lost)
+}
+
+fn plain_answer(finished: Finished, workdir: &str, session: String) -> Output {
     let error = failure(&finished);
     let structured = json!({
         "status": if error.is_none() { "completed" } else { "failed" },

@@ -23,6 +23,8 @@ pub(crate) fn tree(root: &Path) -> BTreeMap<Vec<u8>, String> {
             } else if about.is_dir() {
                 folders.push(path.clone());
                 format!("folder {:o}", about.mode())
+            } else if !about.is_file() {
+                format!("other {:o}", about.mode())
             } else {
                 let content = fs::read(&path).unwrap();
                 let time = (about.mtime(), about.mtime_nsec());
@@ -423,4 +425,167 @@ fn switched_off_nothing_is_kept() {
     assert!(!place.home.join("undo").exists());
     let outcome = place.call("file.undo", &json!({}), &["--yes"]);
     assert_eq!(verdict(&outcome), "not_available", "{outcome}");
+}
+
+/// Levels at which a command runs on the real workspace.
+const LEVELS: [&str; 2] = ["shared", "sandboxed"];
+
+fn at_level(level: &str) -> Place {
+    let place = furnished();
+    place.config(&format!(
+        "tools: {{autonomy: autonomous, rules: {{allow: [shell.exec]}}}}\n\
+         isolation: {{level: {level}}}\n"
+    ));
+    place
+}
+
+#[track_caller]
+fn shell(place: &Place, line: &str) -> Value {
+    let outcome = call(place, "shell.exec", json!({ "command": line }));
+    assert_eq!(
+        outcome["structured"]["notUndoable"],
+        Value::Null,
+        "{outcome}"
+    );
+    outcome
+}
+
+#[test]
+fn what_a_shell_line_did_is_put_back() {
+    let lines = [
+        "rm b.txt && mv a.txt src/moved && sed -i 's/old/new/' src/main.rs",
+        "rm -rf src",
+        "mv src lib && echo more >> lib/main.rs && rm lib/deep/er/mod.rs",
+        "mv src lib && mkdir src && echo other > src/main.rs && mv lib/deep src/deep",
+        "find . -name '*.txt' -delete; rm -r ignored nothing; ln -s x y; mkdir -p p/q/r",
+        "echo through > link; chmod 700 b.txt nothing/in; ln -sf b.txt link",
+        "cp a.txt copy; printf x >> a.txt; truncate -s 1 trace.log; : > empty2",
+        "printf 'import os,shutil\\nshutil.rmtree(\"src\")\\nos.rename(\"a.txt\",\"b.txt\")\\nopen(\"new\",\"w\").write(\"1\")\\n' > s.py; python3 s.py",
+        "ln b.txt hard; echo changed > hard; rm b.txt",
+        "touch \"$(printf 'odd\\nname\\377')\"; mv src \"$(printf 'odd \\342\\200\\256 dir')\"",
+        "(cd src && rm main.rs) && mv src/../a.txt ./src/./b && rmdir nothing/in/here",
+    ];
+    for level in LEVELS {
+        for line in lines {
+            let place = at_level(level);
+            println!("{level}: {line}");
+            there_and_back(&place, |place| {
+                shell(place, line);
+            });
+        }
+    }
+}
+
+#[test]
+fn git_clean_is_put_back() {
+    for level in LEVELS {
+        let place = at_level(level);
+        for args in [
+            &["init", "-q"][..],
+            &["add", "src/main.rs", ".gitignore"],
+            &[
+                "-c",
+                "user.name=a",
+                "-c",
+                "user.email=a@b",
+                "commit",
+                "-qm",
+                "x",
+            ],
+        ] {
+            let done = std::process::Command::new("git")
+                .args(args)
+                .current_dir(&place.workspace)
+                .status();
+            assert!(done.unwrap().success());
+        }
+        let before = tree(&place.workspace);
+        shell(&place, "git clean -fdxq");
+        assert!(!place.workspace.join("ignored").exists());
+        place.run(["undo", "--yes"]).exits(0);
+        assert_eq!(tree(&place.workspace), before, "{level}");
+    }
+}
+
+#[test]
+fn a_line_that_changes_nothing_leaves_nothing() {
+    let place = at_level("shared");
+    shell(
+        &place,
+        "ls -R > /dev/null; cat a.txt; echo x > /tmp/haft-undo-test; rm /tmp/haft-undo-test",
+    );
+    place
+        .run(["undo", "--yes"])
+        .exits(1)
+        .says("no call has changed files");
+}
+
+/// The command kills the haft that runs it, in the middle of its work.
+#[test]
+fn what_was_done_before_haft_was_killed_is_put_back() {
+    let place = at_level("shared");
+    let before = tree(&place.workspace);
+    let line = "rm -rf src; sed -i s/one/two/ a.txt; kill -9 $PPID; true";
+    let args = json!({ "command": line }).to_string();
+    let ran = place.run(["call", "shell.exec", &args, "--yes"]);
+    assert_eq!(ran.code, -1, "{ran:?}");
+    assert!(!place.workspace.join("src").exists());
+    place.run(["undo", "--yes"]).exits(0).says("cut short");
+    assert_eq!(tree(&place.workspace), before);
+}
+
+#[test]
+fn what_a_background_session_did_is_put_back() {
+    let place = at_level("shared");
+    let before = tree(&place.workspace);
+    let calls = json!([{
+        "id": "bg",
+        "name": "shell.exec",
+        "args": {"command": "rm -rf src; echo done", "yieldMs": 60000},
+    }]);
+    place.batch(&calls, &["--yes"]);
+    assert!(!place.workspace.join("src").exists());
+    place.run(["undo", "bg", "--yes"]).exits(0);
+    assert_eq!(tree(&place.workspace), before);
+}
+
+#[test]
+fn what_a_line_did_to_a_large_file_is_named() {
+    let place = at_level("shared");
+    place.config(
+        "tools: {autonomy: autonomous, rules: {allow: [shell.exec]}}\n\
+         isolation: {level: shared}\nundo: {max_file: 100}\n",
+    );
+    let outcome = call(
+        &place,
+        "shell.exec",
+        json!({"command": "rm ignored/cache.bin a.txt; echo ok"}),
+    );
+    let lost = outcome["structured"]["notUndoable"].as_array().unwrap();
+    assert_eq!(lost.len(), 1, "{outcome}");
+    assert!(
+        lost[0]["path"]
+            .as_str()
+            .unwrap()
+            .ends_with("ignored/cache.bin")
+    );
+    assert!(text(&outcome).contains("cannot be undone"), "{outcome}");
+}
+
+#[test]
+fn a_pipe_that_a_line_made_is_removed_and_one_that_it_removed_is_named() {
+    let place = at_level("shared");
+    let before = tree(&place.workspace);
+    shell(&place, "mkfifo pipe");
+    place.run(["undo", "--yes"]).exits(0);
+    assert_eq!(tree(&place.workspace), before);
+    shell(&place, "mkfifo pipe");
+    let outcome = call(&place, "shell.exec", json!({"command": "rm pipe b.txt"}));
+    let lost = outcome["structured"]["notUndoable"].as_array().unwrap();
+    assert!(
+        lost[0]["path"].as_str().unwrap().ends_with("/pipe"),
+        "{outcome}"
+    );
+    place.run(["undo", "--yes"]).exits(0).says("not put back");
+    assert_eq!(tree(&place.workspace), before);
 }

@@ -22,6 +22,7 @@ use tokio::task::AbortHandle;
 pub use ring::Log;
 pub use session::{Session, SessionEnd};
 
+use super::noting::Noting;
 use super::prepare::{self, Entered};
 use super::record::Keep;
 use super::run::{self, Watch, Wishes};
@@ -29,6 +30,7 @@ use super::started::{self, Beginning};
 use super::terminal::{Streams, Terminal, TerminalSize};
 use super::{LONGEST_TIMEOUT, RunProcesses, ShellRequest, alone, no_terminal, start_error};
 use crate::sandbox::Input;
+use crate::undo::Mark;
 use ring::Ring;
 use session::{Inner, lock};
 
@@ -272,6 +274,15 @@ impl RunProcesses {
         let workspace = inner.workspace.path();
         let environment = self.environment().await;
         let (streams, how, input) = streams(request)?;
+        // What it changes is kept until its end, which is not waited for here.
+        let mut noting = Noting::begin(
+            inner,
+            Some(Mark {
+                call: request.call.clone(),
+                session: request.owner.clone(),
+                tool: "process.start".to_owned(),
+            }),
+        );
         let prepared = prepare::prepare(
             &inner.config,
             workspace,
@@ -279,6 +290,7 @@ impl RunProcesses {
             &argv,
             environment,
             how,
+            noting.watcher(),
         )?;
         let guardian = inner.guardian.clone();
         let beginning = started::start(
@@ -289,6 +301,7 @@ impl RunProcesses {
             guardian,
         )
         .map_err(|error| self.session_error(error, request))?;
+        noting.follow(beginning.started.family.leader);
         Ok((beginning, prepared.entered, input))
     }
 

@@ -183,6 +183,7 @@ impl Session {
             total_chars: ring.chars() as usize,
             handle: end.handle.clone().filter(|_| truncated),
             keep_error: ring.error.map(Into::into),
+            lost: Vec::new(),
         })
     }
 
