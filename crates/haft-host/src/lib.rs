@@ -29,6 +29,7 @@ pub use files::{
 pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
 pub use listen::{Listener, listen};
 pub use place::{Change, Kind, State, Verb};
+pub use process::{Complaints, Partner, PartnerProgram};
 pub use process::{
     Finished, LONGEST_TIMEOUT, Log, LoginConfig, OUTPUT_CHARS, ProcessConfig, Program,
     RunProcesses, Session, SessionEnd, SessionRequest, ShellRequest, TAIL_CHARS, TerminalSize,

@@ -2,6 +2,8 @@
 
 // Long because every command and flag is listed here, one after the other.
 
+mod mcp;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -10,6 +12,8 @@ use haft_policy::Autonomy;
 use haft_runtime::{PromptStyle, Shape};
 
 use crate::wiring::tool_names;
+
+pub(crate) use mcp::{Mcp, McpAction};
 
 /// The handle between a model and its tools.
 ///
@@ -316,20 +320,6 @@ pub(crate) enum RulesAction {
         #[arg(long, value_name = "DIR")]
         workspace: Option<PathBuf>,
     },
-}
-
-/// Serve the tools on standard input and output. Put `haft mcp` where a client wants the command
-/// of an MCP server.
-#[derive(Debug, Args)]
-pub(crate) struct Mcp {
-    /// Serve streamable HTTP at this address, path /mcp, instead; clients need the token
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) http: Option<String>,
-    /// Tools that the client sees: names or `module.*`, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) tools: Vec<String>,
-    #[command(flatten)]
-    pub(crate) seat: Seat,
 }
 
 #[derive(Debug, Args)]

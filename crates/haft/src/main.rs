@@ -7,6 +7,7 @@ mod config;
 mod home;
 mod recording;
 mod remembered;
+mod servers;
 mod terminal;
 mod trust;
 mod wiring;

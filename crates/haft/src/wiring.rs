@@ -17,6 +17,7 @@ use haft_host::{
     ReadGit, ReadSystem, RealPaths, RunProcesses, Sandbox, SearchText, UndoFiles, Workspace,
     WriteFiles,
 };
+use haft_mcp::Fleet;
 use haft_policy::{Layer, Places, Policy, PolicyError, Who};
 use haft_runtime::{
     Entry, EventBus, Filters, IndexStore, Injection, RememberRule, Runtime, RuntimeConfig, Session,
@@ -29,6 +30,7 @@ use crate::config::{self, Config, IsolationLevel, Loaded};
 use crate::home::{self, Home};
 use crate::recording::Recording;
 use crate::remembered;
+use crate::servers;
 use crate::terminal::fail::{Failed, Hinted, Usage};
 
 /// First argument of the process that outlives us to end what we started.
@@ -55,6 +57,7 @@ pub(crate) struct House {
     pub(crate) loaded: Loaded,
     pub(crate) who: Who,
     pub(crate) runtime: Arc<Runtime>,
+    pub(crate) fleet: Fleet,
     pub(crate) session: Session,
     pub(crate) events: EventBus,
     pub(crate) cancel: CancelToken,
@@ -126,6 +129,7 @@ impl House {
             wants.outlet,
             wants.background,
         )?;
+        let fleet = gathered(&home, &mut loaded, &runtime, &processes);
         let session = runtime.enter(haft_runtime::Seat {
             caller,
             who: who.clone(),
@@ -138,6 +142,7 @@ impl House {
             loaded,
             who,
             runtime,
+            fleet,
             session,
             events,
             cancel,
@@ -170,6 +175,24 @@ impl House {
         }
         compile(&layers, &self.loaded.workspace, &self.home).map(|_| ())
     }
+}
+
+/// The servers of others, with what is known of their tools.
+fn gathered(
+    home: &Home,
+    loaded: &mut Loaded,
+    runtime: &Arc<Runtime>,
+    processes: &RunProcesses,
+) -> Fleet {
+    let specs = servers::ready(home, loaded);
+    let kept = Arc::new(servers::Kept(home.clone()));
+    let fleet = Fleet::gather(specs, runtime, processes, kept);
+    for server in fleet.unknown() {
+        loaded.notices.push(format!(
+            "nobody has looked at the MCP server `{server}` yet: run `haft mcp test {server}`"
+        ));
+    }
+    fleet
 }
 
 /// The policy with the rules that are remembered by now.

@@ -228,7 +228,7 @@ impl Following<'_> {
     }
 }
 
-fn wait_for(exit: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(super) fn wait_for(exit: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` is the same open descriptor until it is dropped, and the `AsyncFd`
     // takes itself off the reactor before it drops what it owns.
     #[allow(unsafe_code)]

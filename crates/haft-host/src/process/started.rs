@@ -46,8 +46,23 @@ pub(super) fn start(
     streams: Streams,
     guardian: Option<Arc<Guardian>>,
 ) -> io::Result<Beginning> {
-    let tag: Arc<str> = random_tag()?.into();
     let output = streams.connect(&mut command)?;
+    let (started, exit) = start_connected(command, directory, group, guardian)?;
+    Ok(Beginning {
+        started,
+        exit,
+        output,
+    })
+}
+
+/// The same for a command whose streams are set already.
+pub(super) fn start_connected(
+    mut command: Command,
+    directory: &Path,
+    group: Group,
+    guardian: Option<Arc<Guardian>>,
+) -> io::Result<(Started, OwnedFd)> {
+    let tag: Arc<str> = random_tag()?.into();
     command
         .current_dir(directory)
         .env("PWD", directory)
@@ -80,11 +95,7 @@ pub(super) fn start(
         guardian,
     };
     let exit = pidfd_open(leader, PidfdFlags::empty())?;
-    Ok(Beginning {
-        started,
-        exit,
-        output,
-    })
+    Ok((started, exit))
 }
 
 impl Started {

@@ -5,4 +5,5 @@ mod approvals;
 mod asking;
 mod client;
 mod conformance;
+mod faults;
 mod server;

@@ -43,6 +43,9 @@ pub struct Snapshot {
 pub struct Quarantined {
     pub name: String,
     pub reason: String,
+    /// Where it comes from, if not built in
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -125,6 +128,43 @@ impl Registry {
         self.change(|next| {
             next.remove(&tool.spec().name)?;
             next.add(tool, plugin)
+        })
+    }
+
+    /// Put these tools in the place of all that a source has, in one step. One that cannot be
+    /// registered is kept out, and the rest work on.
+    pub fn replace_source(
+        &self,
+        source: &Source,
+        tools: impl IntoIterator<Item = Arc<dyn DynTool>>,
+    ) -> Result<(), RegisterError> {
+        self.change(|next| {
+            let gone: Vec<Arc<str>> = next
+                .entries
+                .iter()
+                .filter(|entry| entry.source() == source)
+                .map(|entry| entry.spec().name.clone())
+                .collect();
+            for name in gone {
+                next.remove(&name)?;
+            }
+            next.quarantined
+                .retain(|quarantined| quarantined.source.as_ref() != Some(source));
+            for tool in tools {
+                let name = tool.spec().name.to_string();
+                let before = next.quarantined.len();
+                if let Err(error) = next.add(tool, None) {
+                    next.quarantined.push(Quarantined {
+                        name,
+                        reason: error.to_string(),
+                        source: None,
+                    });
+                }
+                for quarantined in &mut next.quarantined[before..] {
+                    quarantined.source = Some(source.clone());
+                }
+            }
+            Ok(())
         })
     }
 
@@ -240,6 +280,7 @@ impl Snapshot {
                 self.quarantined.push(Quarantined {
                     name: spec.name.to_string(),
                     reason,
+                    source: None,
                 });
                 return Ok(());
             }

@@ -13,7 +13,6 @@ const KEYS: &[&str] = &[
     "flows",
     "gateway",
     "isolation.allowedHosts",
-    "mcp",
     "memory",
     "middleware",
     "node",

@@ -7,6 +7,7 @@ use serde_json::Value;
 /// any one name. What refuses or asks is not among them: it only ever grows.
 const DEFINITIONS: &[&str] = &[
     "agents.*.toolPolicy.allow",
+    "mcp.servers.*.args",
     "providers.*.allow",
     "tools.groups.*",
     "tools.modules.*.constraints.allowed_*",

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 pub(crate) use error::ConfigError;
 pub(crate) use file::read_project as read_project_file;
-pub(crate) use sections::{Config, IsolationLevel};
+pub(crate) use sections::{Config, IsolationLevel, McpServer};
 pub(crate) use show::{Format, schema, show};
 
 use crate::home::Home;

@@ -4,6 +4,7 @@
 
 use super::sections::{Config, IsolationLevel, IsolationSection, ResultsSection, UndoSection};
 
+// Long because it is a list of independent keys.
 /// The owner's settings with what the project file makes tighter. What it would widen is left
 /// out and named in `notices`.
 pub(super) fn narrowed(
@@ -71,6 +72,9 @@ pub(super) fn narrowed(
     }
     for key in owners_own(project) {
         ignored(key, "what is kept is the owner's choice".to_owned());
+    }
+    if !project.mcp.servers.is_empty() {
+        ignored("mcp.servers", "they start programs".to_owned());
     }
     config.isolation.level = isolated(&owner.isolation, &project.isolation, &mut ignored);
     config

@@ -42,6 +42,52 @@ pub(crate) struct Config {
     pub(crate) undo: UndoSection,
     /// How long whole results are kept behind their handles
     pub(crate) results: ResultsSection,
+    /// Servers whose tools haft offers as its own
+    pub(crate) mcp: McpSection,
+}
+
+/// Servers whose tools haft offers as its own
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct McpSection {
+    /// MCP servers by name
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) servers: BTreeMap<String, McpServer>,
+}
+
+/// One MCP server: a program that speaks MCP on its standard input and output
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct McpServer {
+    /// The program
+    pub(crate) command: String,
+    /// Its arguments
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) args: Vec<String>,
+    /// Variables it sees beside the few that every program needs; `${NAME}` and
+    /// `${NAME:-default}` are filled in from haft's own environment
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) env: BTreeMap<String, String>,
+    /// Folder it runs in; the workspace if not given
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cwd: Option<String>,
+    /// Switched off
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) disabled: bool,
+    /// Tools of it that are switched off
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) disabled_tools: Vec<String>,
+    /// Longest silence during a call in milliseconds; 60000 if not given
+    #[schemars(range(min = 1, max = 86_400_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout_ms: Option<u64>,
+    /// Milliseconds without a call after which it is stopped; 300000 if not given
+    #[schemars(range(min = 1, max = 86_400_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) idle_ms: Option<u64>,
+    /// Believe what the server says of its tools, so that those that only read are not asked about
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) trust_annotations: bool,
 }
 
 /// Budgets and deadlines of calls

@@ -86,6 +86,7 @@ pub(crate) fn to_the_end<T>(
             house.cancel.cancel();
         };
         // Sessions belong to this process, so they end with the last call.
+        house.fleet.stop().await;
         house.processes.end_sessions().await;
         house.session.end_runs(SETTLE).await;
         drop(done);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use haft_core::CancelToken;
-use haft_mcp::{HttpConfig, Server, ServerConfig};
-use haft_runtime::{Runtime, Scope};
+use haft_mcp::{Fleet, HttpConfig, Server, ServerConfig};
+use haft_runtime::{Injection, InjectionMode, Runtime, Scope, Session};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::token;
@@ -32,30 +32,18 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
     let house = House::open(&command.seat, wants)?;
     // Standard output belongs to the protocol; what a person should know goes to standard error.
     fail::notices(&house.loaded.notices);
-    let refresh = current_policy(&house.home, &house.loaded);
-    let session = match command.tools.is_empty() {
-        true => house.session,
-        false => house.session.scoped(Scope {
-            allowed: Some(command.tools),
-            denied: Vec::new(),
-        }),
+    let injection = Injection {
+        forced: command.discovery.then_some(InjectionMode::Discovery),
+        ..Injection::default()
     };
+    let scope = Scope {
+        allowed: (!command.tools.is_empty()).then_some(command.tools),
+        denied: Vec::new(),
+    };
+    let session = house.session.scoped(scope).injecting(injection);
     // The same session, to end what its calls leave running.
     let left = session.for_request(house.cancel.clone(), None, None);
-    let config = ServerConfig {
-        name: "haft".to_owned(),
-        title: "haft".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        instructions: Some(INSTRUCTIONS.to_owned()),
-    };
-    let server = Server::new(config, house.runtime, session)
-        .context("no randomness")?
-        .refreshing(move |runtime: &Runtime| {
-            if let Ok(policy) = refresh() {
-                runtime.set_policy(policy);
-            }
-        });
-    let server = Arc::new(server);
+    let server = Arc::new(server(session, &house)?);
     // One caller is served quickest by one thread; tools that block have their own.
     let mut engine = match command.http {
         None => tokio::runtime::Builder::new_current_thread(),
@@ -66,20 +54,56 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
         .build()
         .context("the runtime could not be started")?;
     let code = engine.block_on(async {
-        let code = match &command.http {
-            None => until_stopped(&house.cancel, on_standard_streams(&server)).await,
-            Some(address) => {
-                let serving = on_http(&server, address, &house.home);
-                until_stopped(&house.cancel, serving).await
+        let serving = async {
+            match &command.http {
+                None => until_stopped(&house.cancel, on_standard_streams(&server)).await,
+                Some(address) => {
+                    let serving = on_http(&server, address, &house.home);
+                    until_stopped(&house.cancel, serving).await
+                }
             }
         };
+        let code = tokio::select! {
+            code = serving => code,
+            () = look_around(&house.fleet) => Ok(0),
+        };
+        house.fleet.stop().await;
         house.processes.end_sessions().await;
         left.end_runs(SETTLE).await;
         code
     })?;
     engine.shutdown_background();
     haft_host::settle(SETTLE);
+    if let Some(notice) = house.recording.finish() {
+        fail::notice(&notice);
+    }
     Ok(code)
+}
+
+fn server(session: Session, house: &House) -> Result<Server> {
+    let config = ServerConfig {
+        name: "haft".to_owned(),
+        title: "haft".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        instructions: Some(INSTRUCTIONS.to_owned()),
+    };
+    let refresh = current_policy(&house.home, &house.loaded);
+    let server = Server::new(config, house.runtime.clone(), session).context("no randomness")?;
+    Ok(server.refreshing(move |runtime: &Runtime| {
+        if let Ok(policy) = refresh() {
+            runtime.set_policy(policy);
+        }
+    }))
+}
+
+/// Servers that nobody has looked at are looked at meanwhile; clients hear of their tools.
+async fn look_around(fleet: &Fleet) {
+    for server in fleet.unknown() {
+        if let Err(error) = fleet.look_at(&server).await {
+            fail::notice(&error.message);
+        }
+    }
+    std::future::pending().await
 }
 
 async fn on_standard_streams(server: &Arc<Server>) -> Result<()> {

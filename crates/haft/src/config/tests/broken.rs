@@ -169,9 +169,9 @@ const BROKEN: &[(&str, &str)] = &[
          `runtime.workers` is not available yet in this version at haft.yaml:4:3",
     ),
     (
-        "tools: {channels: []}\nmcp: {servers: {}}\nisolation: {allowedHosts: []}\n",
+        "tools: {channels: []}\nbus: x\nisolation: {allowedHosts: []}\n",
         "`tools.channels` is not available yet in this version at haft.yaml:1:9\n\
-         `mcp` is not available yet in this version at haft.yaml:2:1\n\
+         `bus` is not available yet in this version at haft.yaml:2:1\n\
          `isolation.allowedHosts` is not available yet in this version at haft.yaml:3:13",
     ),
     // Modules and their constraints

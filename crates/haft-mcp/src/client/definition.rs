@@ -1,0 +1,113 @@
+//! A server's own words about its tools, and what we make of them. Nothing in them is trusted:
+//! hints raise the risk, they do not lower it unless the owner said so.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use haft_core::{Repeat, Risk, Source, ToolSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::remote::RemoteSpec;
+
+/// Bytes of one definition; a longer one is a fault or an attack on the model's attention.
+const LARGEST: usize = 256 * 1024;
+const DESCRIPTION: usize = 16 * 1024;
+
+/// What a server offered when it was last looked at.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    #[serde(default)]
+    pub(super) instructions: Option<String>,
+    /// Tools as the server describes them now
+    #[serde(default)]
+    pub(super) tools: Vec<Value>,
+    /// Definitions that a person has agreed to, where the server has changed them since
+    #[serde(default)]
+    pub(super) agreed: BTreeMap<String, Value>,
+}
+
+impl Manifest {
+    /// The server describes itself anew. What it changed is noted until a person agrees.
+    pub(super) fn renewed(&self, instructions: Option<String>, tools: Vec<Value>) -> Manifest {
+        let mut agreed = BTreeMap::new();
+        for tool in &tools {
+            let Some(name) = tool["name"].as_str() else {
+                continue;
+            };
+            let known = self.agreed.get(name).or_else(|| {
+                let mut tools = self.tools.iter();
+                tools.find(|known| known["name"] == tool["name"])
+            });
+            if let Some(known) = known.filter(|known| *known != tool) {
+                agreed.insert(name.to_owned(), known.clone());
+            }
+        }
+        Manifest {
+            instructions,
+            tools,
+            agreed,
+        }
+    }
+
+    /// Tools by name, the first of each: a second one is not what anybody asked for.
+    pub(super) fn distinct(&self) -> Vec<&Value> {
+        let mut seen = HashSet::new();
+        self.tools
+            .iter()
+            .filter(|tool| tool["name"].as_str().is_some_and(|name| seen.insert(name)))
+            .collect()
+    }
+}
+
+/// What changed between two definitions, for a person to read.
+pub(super) fn difference(old: &Value, new: &Value) -> String {
+    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
+    let (old, new) = (pretty(old), pretty(new));
+    similar::TextDiff::from_lines(&old, &new)
+        .unified_diff()
+        .header("as agreed", "as it is now")
+        .to_string()
+}
+
+/// The spec of a tool; none where the definition cannot be used at all.
+pub(super) fn spec(server: &RemoteSpec, tool: &Value) -> Option<ToolSpec> {
+    let name = tool["name"].as_str()?;
+    if tool.to_string().len() > LARGEST {
+        return None;
+    }
+    let description: String = tool["description"]
+        .as_str()
+        .unwrap_or_default()
+        .chars()
+        .take(DESCRIPTION)
+        .collect();
+    let full = format!("mcp.{}.{name}", server.name);
+    let mut spec = ToolSpec::new(full.as_str(), description, tool["inputSchema"].clone());
+    spec.module = format!("mcp.{}", server.name);
+    let title = tool["title"]
+        .as_str()
+        .or_else(|| tool["annotations"]["title"].as_str());
+    spec.title = title.unwrap_or_default().chars().take(200).collect();
+    spec.output_schema = Some(tool["outputSchema"].clone()).filter(Value::is_object);
+    spec.aliases = vec![format!("mcp:{}:{name}", server.name)];
+    spec.source = Source::Mcp(server.name.clone());
+    spec.output_is_untrusted = true;
+    spec.tags = vec!["mcp".to_owned(), server.name.clone()];
+    let hints = &tool["annotations"];
+    let reads = hints["readOnlyHint"] == true;
+    let destroys = !reads && hints["destructiveHint"] != false;
+    spec.risk = if destroys { Risk::High } else { Risk::Medium };
+    spec.repeat = match server.trust_annotations {
+        true if reads => Repeat::Read,
+        true if hints["idempotentHint"] == true => Repeat::Idempotent,
+        _ => Repeat::Unsafe,
+    };
+    spec.side_effects = match reads {
+        true => Vec::new(),
+        false => vec![format!("whatever the MCP server `{}` does", server.name)],
+    };
+    spec.idle_timeout = Some(server.timeout);
+    spec.timeout = Some(server.timeout.max(Duration::from_secs(600)));
+    Some(spec)
+}

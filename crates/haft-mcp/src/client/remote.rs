@@ -1,0 +1,310 @@
+//! One server: started when it is needed, started again after a while when it dies, stopped when
+//! nobody needs it.
+
+use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};
+use std::time::Duration;
+
+use haft_core::{BoxFuture, ErrorCode, ToolError};
+use haft_host::{Complaints, Partner, PartnerProgram, Reader, RunProcesses, Writer};
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService, ServiceError,
+    serve_client_with_lifecycle,
+};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::side::{Shared, Side};
+
+/// How long a server may take until it can be called.
+const START: Duration = Duration::from_secs(60);
+/// Bytes of one message of a server.
+const MESSAGE: usize = 32 * 1024 * 1024;
+/// First and longest pause before a server that died is started again.
+const PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A server as it is configured.
+#[derive(Debug, Clone)]
+pub struct RemoteSpec {
+    pub name: String,
+    pub program: PartnerProgram,
+    /// Longest silence during a call
+    pub timeout: Duration,
+    /// Stopped after this long without a call
+    pub idle: Duration,
+    /// Tools that are switched off
+    pub disabled_tools: Vec<String>,
+    /// What the server says about its tools may spare a question
+    pub trust_annotations: bool,
+}
+
+pub(super) type Service = RunningService<RoleClient, Side>;
+
+/// A server with its connection, if it has one.
+pub(super) struct Remote {
+    pub(super) spec: RemoteSpec,
+    processes: RunProcesses,
+    state: Mutex<State>,
+    complaints: StdMutex<Complaints>,
+    /// Told what the server offers whenever that is known anew
+    renewed: Box<dyn Fn(Option<String>, Vec<Value>) + Send + Sync>,
+}
+
+#[derive(Default)]
+struct State {
+    running: Option<Arc<Running>>,
+    failures: u32,
+    not_before: Option<Instant>,
+}
+
+pub(super) struct Running {
+    pub(super) service: Service,
+    pub(super) shared: Arc<Shared>,
+    used: StdMutex<Instant>,
+    partner: StdMutex<Option<Partner>>,
+    watching: StdMutex<Option<JoinHandle<()>>>,
+}
+
+impl Running {
+    pub(super) fn is_over(&self) -> bool {
+        self.service.is_transport_closed() || self.service.is_closed()
+    }
+
+    pub(super) fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let watching = self
+            .watching
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(watching) = watching.take() {
+            watching.abort();
+        }
+        // Ends the program with all it started.
+        drop(
+            self.partner
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+    }
+}
+
+impl Remote {
+    pub(super) fn new(
+        spec: RemoteSpec,
+        processes: RunProcesses,
+        renewed: Box<dyn Fn(Option<String>, Vec<Value>) + Send + Sync>,
+    ) -> Self {
+        Remote {
+            spec,
+            processes,
+            state: Mutex::default(),
+            complaints: StdMutex::default(),
+            renewed,
+        }
+    }
+
+    /// The end of what the server said on its standard error.
+    pub(super) fn complaints(&self) -> String {
+        self.complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .text()
+    }
+
+    /// The connection, made if there is none.
+    pub(super) async fn connected(self: &Arc<Self>) -> Result<Arc<Running>, ToolError> {
+        let mut state = self.state.lock().await;
+        if let Some(running) = &state.running {
+            if !running.is_over() {
+                running.touch();
+                return Ok(running.clone());
+            }
+            state.running = None;
+            state.failed();
+        }
+        if let Some(wait) = state.wait() {
+            // Short pauses are waited for; nobody is kept waiting for long ones.
+            if wait > Duration::from_secs(2) {
+                return Err(self.unavailable(format!(
+                    "it has failed {} times; it is started again in {} s",
+                    state.failures,
+                    wait.as_secs()
+                )));
+            }
+            tokio::time::sleep(wait).await;
+        }
+        match self.start().await {
+            Ok(running) => {
+                state.running = Some(running.clone());
+                state.not_before = None;
+                Ok(running)
+            }
+            Err(error) => {
+                state.failed();
+                Err(error)
+            }
+        }
+    }
+
+    /// A call went well: whatever failed before is forgotten.
+    pub(super) async fn worked(&self) {
+        self.state.lock().await.failures = 0;
+    }
+
+    fn unavailable(&self, reason: impl std::fmt::Display) -> ToolError {
+        let complaints = self.complaints();
+        let last = complaints
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty());
+        let error = ToolError::new(
+            ErrorCode::NotAvailable,
+            format!("MCP server `{}` is not there: {reason}", self.spec.name),
+        );
+        error.hint(match last {
+            Some(line) => format!(
+                "its last words: {}; see `haft mcp test {}`",
+                line.chars().take(300).collect::<String>(),
+                self.spec.name
+            ),
+            None => format!("see `haft mcp test {}`", self.spec.name),
+        })
+    }
+
+    async fn start(self: &Arc<Self>) -> Result<Arc<Running>, ToolError> {
+        let (partner, reader, writer) = self.processes.partner(&self.spec.program)?;
+        *self
+            .complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = partner.complaints();
+        let shared = Arc::new(Shared::default());
+        let starting = greet(Side(shared.clone()), reader, writer);
+        let service = match tokio::time::timeout(START, starting).await {
+            Ok(Ok(service)) => service,
+            Ok(Err(error)) => return Err(self.unavailable(error)),
+            Err(_) => return Err(self.unavailable(format!("no answer within {START:?}"))),
+        };
+        let listed = tokio::time::timeout(START, offered(service.peer().clone())).await;
+        let (instructions, tools) = match listed {
+            Ok(Ok(offered)) => offered,
+            Ok(Err(error)) => return Err(self.unavailable(error)),
+            Err(_) => return Err(self.unavailable("it does not say what it offers")),
+        };
+        (self.renewed)(instructions, tools);
+        let running = Arc::new(Running {
+            service,
+            shared,
+            used: StdMutex::new(Instant::now()),
+            partner: StdMutex::new(Some(partner)),
+            watching: StdMutex::default(),
+        });
+        let watching = tokio::spawn(watch(Arc::downgrade(self), Arc::downgrade(&running)));
+        *running
+            .watching
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(watching);
+        Ok(running)
+    }
+
+    /// Let the server go.
+    pub(super) async fn stop(&self) {
+        let running = self.state.lock().await.running.take();
+        let Some(running) = running else {
+            return;
+        };
+        running.service.cancellation_token().cancel();
+        let partner = running
+            .partner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(running);
+        if let Some(partner) = partner {
+            partner.farewell().await;
+        }
+    }
+}
+
+impl State {
+    fn failed(&mut self) {
+        let pause = PAUSE.saturating_mul(1 << self.failures.min(10));
+        self.not_before = Some(Instant::now() + pause.min(LONGEST_PAUSE));
+        self.failures += 1;
+    }
+
+    fn wait(&self) -> Option<Duration> {
+        let wait = self.not_before?.saturating_duration_since(Instant::now());
+        (!wait.is_zero()).then_some(wait)
+    }
+}
+
+/// Agree on a revision with a server: the newest, or what older servers speak.
+fn greet(
+    side: Side,
+    reader: Reader,
+    writer: Writer,
+) -> BoxFuture<'static, Result<Service, ClientInitializeError>> {
+    let transport =
+        AsyncRwTransport::<RoleClient, _, _>::new(reader, writer).with_max_line_length(MESSAGE);
+    let lifecycle = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+    };
+    Box::pin(serve_client_with_lifecycle(side, transport, lifecycle))
+}
+
+type Offered = (Option<String>, Vec<Value>);
+
+/// What a server offers.
+fn offered(peer: Peer<RoleClient>) -> BoxFuture<'static, Result<Offered, ServiceError>> {
+    Box::pin(async move {
+        let tools = peer.list_all_tools().await?;
+        let tools = tools
+            .iter()
+            .filter_map(|tool| serde_json::to_value(tool).ok())
+            .collect();
+        let instructions = peer.peer_info().and_then(|info| info.instructions.clone());
+        Ok((instructions, tools))
+    })
+}
+
+/// Look after a running server: fetch its list when that changes, stop it when it is not used.
+async fn watch(remote: Weak<Remote>, running: Weak<Running>) {
+    loop {
+        let (shared, left) = {
+            let (Some(remote), Some(running)) = (remote.upgrade(), running.upgrade()) else {
+                return;
+            };
+            let used = *running.used.lock().unwrap_or_else(PoisonError::into_inner);
+            (running.shared.clone(), used + remote.spec.idle)
+        };
+        let changed = tokio::select! {
+            () = shared.changed.notified() => true,
+            () = tokio::time::sleep_until(left) => false,
+        };
+        let (Some(remote), Some(held)) = (remote.upgrade(), running.upgrade()) else {
+            return;
+        };
+        if changed {
+            if let Ok((instructions, tools)) = offered(held.service.peer().clone()).await {
+                (remote.renewed)(instructions, tools);
+            }
+        } else if *held.used.lock().unwrap_or_else(PoisonError::into_inner) + remote.spec.idle
+            <= Instant::now()
+        {
+            drop(held);
+            remote.stop().await;
+            return;
+        }
+    }
+}

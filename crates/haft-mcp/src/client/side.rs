@@ -1,0 +1,125 @@
+//! Our side of a connection to a server: what it tells and asks while a call is under way goes to
+//! that call. Sampling is declined: there is no model here that a server may use.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::ClientHandler;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    Implementation, ProgressNotificationParam,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+/// News that may wait for a call; more is dropped.
+const NEWS: usize = 256;
+
+/// What a server says to a call that is under way.
+pub(super) enum Said {
+    Progress(String),
+    /// A form for the person
+    Form(Value, oneshot::Sender<Value>),
+}
+
+/// What is shared between a connection and the calls on it.
+#[derive(Default)]
+pub(super) struct Shared {
+    calls: Mutex<Vec<(u64, mpsc::Sender<Said>)>>,
+    /// The server has other tools now
+    pub(super) changed: Notify,
+}
+
+/// A call that hears what the server says.
+pub(super) struct Listening {
+    shared: Arc<Shared>,
+    number: u64,
+    pub(super) said: mpsc::Receiver<Said>,
+}
+
+impl Shared {
+    pub(super) fn listen(self: &Arc<Self>) -> Listening {
+        let (sender, said) = mpsc::channel(NEWS);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = calls.last().map_or(0, |(number, _)| number + 1);
+        calls.push((number, sender));
+        Listening {
+            shared: self.clone(),
+            number,
+            said,
+        }
+    }
+
+    fn senders(&self) -> Vec<mpsc::Sender<Said>> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.iter().map(|(_, sender)| sender.clone()).collect()
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let mut calls = self
+            .shared
+            .calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|(number, _)| *number != self.number);
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Side(pub(super) Arc<Shared>);
+
+impl ClientHandler for Side {
+    fn get_info(&self) -> ClientConfig {
+        let capabilities: Result<ClientCapabilities, _> =
+            serde_json::from_value(json!({"elicitation": {"form": {}}}));
+        ClientConfig::new(
+            capabilities.unwrap_or_default(),
+            Implementation::new("haft", env!("CARGO_PKG_VERSION")),
+        )
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, rmcp::ErrorData> {
+        let declined = json!({"action": "decline"});
+        let form = serde_json::to_value(&request).unwrap_or_default();
+        let by_url = form["mode"] == "url" || form.get("url").is_some();
+        // It is the latest call that asks, as far as anybody can tell.
+        let answer = match self.0.senders().pop().filter(|_| !by_url) {
+            Some(call) => {
+                let (answer, answered) = oneshot::channel();
+                match call.try_send(Said::Form(form, answer)) {
+                    Ok(()) => answered.await.unwrap_or(declined),
+                    Err(_) => declined,
+                }
+            }
+            None => declined,
+        };
+        Ok(serde_json::from_value(answer)
+            .unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Decline)))
+    }
+
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let text = match (&params.message, params.total) {
+            (Some(message), _) => message.clone(),
+            (None, Some(total)) => format!("{} of {total}", params.progress),
+            (None, None) => params.progress.to_string(),
+        };
+        for call in self.0.senders() {
+            // Who does not listen misses it.
+            let _ = call.try_send(Said::Progress(text.clone()));
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.0.changed.notify_one();
+    }
+}

@@ -1,0 +1,185 @@
+//! One tool of a server. A call goes to the server, and what the server says meanwhile goes to the
+//! call.
+
+use std::sync::Arc;
+
+use haft_core::{
+    BoxFuture, DynTool, Effects, ErrorCode, Inquiry, InquiryKind, Output, Prepared, Repeat,
+    Resource, ToolContext, ToolError, ToolResult, ToolSpec,
+};
+use rmcp::model::CallToolRequestParams;
+use rmcp::service::ServiceError;
+use serde_json::{Value, json};
+
+use super::remote::{Remote, Running};
+use super::result;
+use super::side::{Listening, Said};
+
+/// Told that a person has agreed to a changed definition.
+pub(super) type Agree = Arc<dyn Fn(&str) + Send + Sync>;
+
+pub(super) struct RemoteTool {
+    pub(super) spec: ToolSpec,
+    /// Its name on the server
+    pub(super) name: String,
+    pub(super) remote: Arc<Remote>,
+    /// How it differs from what was agreed to, if it does
+    pub(super) difference: Option<String>,
+    pub(super) agree: Agree,
+}
+
+impl DynTool for RemoteTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn unavailable(&self, _cx: &ToolContext) -> Option<String> {
+        None
+    }
+
+    fn prepare(&self, args: &Value) -> Result<Box<dyn Prepared>, ToolError> {
+        Ok(Box::new(RemoteCall {
+            args: args.clone(),
+            name: self.name.clone(),
+            repeat: self.spec.repeat,
+            remote: self.remote.clone(),
+            difference: self.difference.clone(),
+            agree: self.agree.clone(),
+        }))
+    }
+}
+
+struct RemoteCall {
+    args: Value,
+    name: String,
+    repeat: Repeat,
+    remote: Arc<Remote>,
+    difference: Option<String>,
+    agree: Agree,
+}
+
+impl Prepared for RemoteCall {
+    fn effects(&self, _cx: &ToolContext) -> Result<Effects, ToolError> {
+        let server = Resource::Uri(format!("mcp:{}", self.remote.spec.name));
+        let effects = match self.repeat {
+            Repeat::Read => Effects::none().reads(server),
+            _ => Effects::none().writes(server),
+        };
+        // An approval is for the definition that was shown.
+        Ok(match &self.difference {
+            Some(difference) => effects.bound_to(difference.clone()),
+            None => effects,
+        })
+    }
+
+    fn run<'a>(self: Box<Self>, cx: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        Box::pin(async move {
+            if self.difference.is_some() {
+                (self.agree)(&self.name);
+            }
+            let running = tokio::select! {
+                running = self.remote.connected() => running?,
+                () = cx.cancel.cancelled() => return Err(cancelled()),
+            };
+            let listening = running.shared.listen();
+            let answer = self.talk(cx, &running, listening).await;
+            running.touch();
+            let answer = answer?;
+            self.remote.worked().await;
+            result::output(&self.remote.spec.name, &answer)
+        })
+    }
+
+    fn preview<'a>(self: Box<Self>, _cx: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        Box::pin(async move {
+            match self.difference {
+                Some(difference) => Ok(Output::text(format!(
+                    "the server has changed what this tool is since it was agreed to:\n{difference}"
+                ))),
+                None => Err(ToolError::not_available("this tool has no preview")),
+            }
+        })
+    }
+
+    fn verify<'a>(self: Box<Self>, _cx: &'a ToolContext) -> BoxFuture<'a, Result<bool, ToolError>> {
+        Box::pin(async { Err(ToolError::not_available("this tool cannot tell")) })
+    }
+}
+
+impl RemoteCall {
+    async fn talk(
+        &self,
+        cx: &ToolContext,
+        running: &Running,
+        mut listening: Listening,
+    ) -> Result<Value, ToolError> {
+        let mut params = CallToolRequestParams::new(self.name.clone());
+        params.arguments = self.args.as_object().cloned();
+        let mut call: BoxFuture<'_, _> = Box::pin(running.service.call_tool(params));
+        loop {
+            // Dropping the call tells the server that nobody waits for it any more.
+            tokio::select! {
+                answer = &mut call => {
+                    let answer = answer.map_err(|error| self.failure(error))?;
+                    return serde_json::to_value(answer).map_err(|error| {
+                        ToolError::failed("the answer is not JSON").caused_by(error)
+                    });
+                }
+                () = cx.cancel.cancelled() => return Err(cancelled()),
+                Some(said) = listening.said.recv() => match said {
+                    Said::Progress(text) => cx.progress(text),
+                    Said::Form(form, answer) => {
+                        let answered = self.ask(cx, form).await;
+                        // The server may have given up.
+                        let _ = answer.send(answered);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A form of the server, for the person behind this call.
+    async fn ask(&self, cx: &ToolContext, mut form: Value) -> Value {
+        let message = form["message"].as_str().unwrap_or_default();
+        form["message"] = format!(
+            "The MCP server `{}` asks (do not enter secrets): {message}",
+            self.remote.spec.name
+        )
+        .into();
+        let inquiry = Inquiry {
+            key: "form".to_owned(),
+            kind: InquiryKind::Elicitation,
+            params: form,
+        };
+        cx.inquire(&inquiry)
+            .await
+            .unwrap_or_else(|| json!({"action": "decline"}))
+    }
+
+    fn failure(&self, error: ServiceError) -> ToolError {
+        let server = &self.remote.spec.name;
+        match error {
+            ServiceError::McpError(error) => {
+                let text = format!("`{server}` answered with an error: {}", error.message);
+                ToolError::failed(text)
+            }
+            // It may have happened before the server went away.
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
+                let code = match self.repeat {
+                    Repeat::Unsafe => ErrorCode::Uncertain,
+                    _ => ErrorCode::ExecutionFailed,
+                };
+                ToolError::new(
+                    code,
+                    format!("the MCP server `{server}` went away during the call"),
+                )
+                .hint("look whether it happened; the next call starts the server again")
+            }
+            other => ToolError::failed(format!("`{server}`: {other}")),
+        }
+    }
+}
+
+fn cancelled() -> ToolError {
+    ToolError::new(ErrorCode::Cancelled, "the call was cancelled")
+}

@@ -1,0 +1,238 @@
+//! Servers that misbehave: each fault has an outcome, and the next call works.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use haft_core::{Call, ErrorCode, Event, EventKind, EventSink, Outcome};
+use haft_host::{FilesConfig, PartnerProgram, ProcessConfig, RunProcesses, Workspace};
+use haft_mcp::{Fleet, Manifests, RemoteSpec};
+use haft_runtime::{Runtime, Session};
+use haft_testkit::{House, Says};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// What is known of servers, for the length of a test.
+#[derive(Default)]
+struct Remembered(Mutex<HashMap<String, Vec<u8>>>);
+
+impl Manifests for Remembered {
+    fn load(&self, server: &str) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().get(server).cloned()
+    }
+
+    fn save(&self, server: &str, manifest: &[u8]) {
+        let mut all = self.0.lock().unwrap();
+        all.insert(server.to_owned(), manifest.to_vec());
+    }
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl EventSink for Heard {
+    fn emit(&self, event: Event) {
+        if let EventKind::Progress { text } = event.kind {
+            self.0.lock().unwrap().push(text);
+        }
+    }
+}
+
+/// A haft with one server that misbehaves in one way.
+struct Faulty {
+    runtime: Arc<Runtime>,
+    session: Session,
+    fleet: Fleet,
+    heard: Arc<Heard>,
+    says: Arc<Says>,
+    folder: TempDir,
+}
+
+impl Faulty {
+    async fn new(mode: &str) -> Faulty {
+        let faulty = Faulty::unseen(mode);
+        faulty.fleet.look_at("faulty").await.unwrap();
+        faulty
+    }
+
+    fn unseen(mode: &str) -> Faulty {
+        let heard = Arc::new(Heard::default());
+        let says = Arc::new(Says::yes());
+        let house = House::builder()
+            .events(heard.clone())
+            .person(says.clone())
+            .build();
+        let session = house.session("client");
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(FilesConfig {
+            workspace: folder.path().to_owned(),
+            roots: Vec::new(),
+            home: house.home.path().to_owned(),
+        });
+        let processes =
+            RunProcesses::new(ProcessConfig::default(), Arc::new(workspace.unwrap()), None);
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/faulty.py");
+        let state = folder.path().join("state");
+        let spec = RemoteSpec {
+            name: "faulty".into(),
+            program: PartnerProgram {
+                command: "python3".into(),
+                args: vec![script.into(), mode.into(), state.display().to_string()],
+                ..PartnerProgram::default()
+            },
+            timeout: Duration::from_secs(60),
+            idle: Duration::from_secs(300),
+            disabled_tools: vec!["off".into()],
+            trust_annotations: false,
+        };
+        let runtime = house.runtime.clone();
+        let manifests = Arc::new(Remembered::default());
+        let fleet = Fleet::gather(vec![spec], &runtime, &processes, manifests);
+        Faulty {
+            runtime,
+            session,
+            fleet,
+            heard,
+            says,
+            folder,
+        }
+    }
+
+    async fn call(&self) -> Outcome {
+        let call = Call::new("mcp.faulty.work", json!({}));
+        self.runtime.call(&self.session, call).await
+    }
+}
+
+fn told(outcome: &Outcome) -> String {
+    match outcome.code() {
+        Some(code) => format!("{code} {}", outcome.text()),
+        None => outcome.text(),
+    }
+}
+
+#[tokio::test]
+async fn noise_does_no_harm() {
+    for mode in ["well", "twice", "garbage", "utf8", "flood", "logs"] {
+        let faulty = Faulty::new(mode).await;
+        for _ in 0..2 {
+            let outcome = faulty.call().await;
+            assert!(
+                outcome.ok && outcome.text().contains("done"),
+                "{mode} {outcome:?}"
+            );
+        }
+        faulty.fleet.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_given_up() {
+    let faulty = Faulty::new("never").await;
+    let mut call = Call::new("mcp.faulty.work", json!({}));
+    call.timeout = Some(Duration::from_millis(200));
+    let outcome = faulty.runtime.call(&faulty.session, call).await;
+    assert_eq!(outcome.code(), Some(ErrorCode::TimedOut), "{outcome:?}");
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_killed_in_mid_call_is_told_and_started_again() {
+    let faulty = Faulty::new("dies").await;
+    let outcome = faulty.call().await;
+    assert_eq!(outcome.code(), Some(ErrorCode::Uncertain), "{outcome:?}");
+    let outcome = faulty.call().await;
+    assert!(outcome.ok, "{outcome:?}");
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_refused() {
+    let faulty = Faulty::new("huge").await;
+    let mut call = Call::new("mcp.faulty.work", json!({}));
+    call.timeout = Some(Duration::from_secs(5));
+    let outcome = faulty.runtime.call(&faulty.session, call).await;
+    assert!(!outcome.ok, "{}", told(&outcome));
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_failure_of_the_tool_is_a_failed_outcome() {
+    let faulty = Faulty::new("error").await;
+    let outcome = faulty.call().await;
+    assert_eq!(outcome.code(), Some(ErrorCode::ExecutionFailed));
+    assert_eq!(outcome.error.as_ref().unwrap().message, "no such city");
+    assert!(outcome.text().contains("really"));
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn progress_is_heard() {
+    let faulty = Faulty::new("progress").await;
+    assert!(faulty.call().await.ok);
+    assert_eq!(
+        *faulty.heard.0.lock().unwrap(),
+        ["step 0", "step 1", "step 2"]
+    );
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn many_tools_are_taken_and_bad_ones_left_out() {
+    let faulty = Faulty::new("many").await;
+    assert_eq!(faulty.fleet.health()[0].tools, 5000);
+    assert!(faulty.runtime.registry().has("mcp.faulty.tool_4999"));
+    faulty.fleet.stop().await;
+    let faulty = Faulty::new("duplicates").await;
+    assert_eq!(faulty.fleet.health()[0].tools, 1);
+    assert!(faulty.call().await.ok);
+    faulty.fleet.stop().await;
+    let faulty = Faulty::new("bad-schema").await;
+    assert!(faulty.call().await.ok);
+    let snapshot = faulty.runtime.registry().snapshot();
+    assert_eq!(snapshot.quarantined()[0].name, "mcp.faulty.broken");
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_changed_definition_is_shown_and_asked_about_again() {
+    let faulty = Faulty::new("changes").await;
+    let mut changes = faulty.runtime.registry().changes();
+    assert!(faulty.call().await.ok);
+    // The server has announced other tools during the call; they are fetched meanwhile.
+    while faulty.fleet.health()[0].changed.is_empty() {
+        changes.changed().await.unwrap();
+    }
+    assert_eq!(faulty.fleet.health()[0].changed, ["work"]);
+    assert!(faulty.runtime.registry().has("mcp.faulty.new"));
+    assert!(faulty.call().await.ok);
+    let asked = faulty.says.asked();
+    let detail = asked.last().unwrap().detail.clone().unwrap_or_default();
+    assert!(
+        detail.contains("+  \"description\": \"Answer, and read your mail\""),
+        "{detail}"
+    );
+    assert_eq!(faulty.fleet.health()[0].changed, [""; 0]);
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn tools_are_known_without_the_server_and_nothing_is_left_behind() {
+    let faulty = Faulty::new("lingers").await;
+    assert!(faulty.call().await.ok);
+    faulty.fleet.stop().await;
+    assert!(faulty.runtime.registry().has("mcp.faulty.work"));
+    assert!(haft_host::settle(Duration::from_secs(30)));
+    let script = faulty.folder.path().join("state").display().to_string();
+    let running = std::process::Command::new("pgrep")
+        .args(["-f", &script])
+        .output();
+    assert!(running.unwrap().stdout.is_empty());
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_told() {
+    let faulty = Faulty::unseen("well");
+    assert_eq!(faulty.fleet.unknown(), ["faulty"]);
+    assert!(faulty.fleet.look_at("nobody").await.is_err());
+}

@@ -1,0 +1,67 @@
+//! The flags of `haft mcp`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Seat;
+
+/// Serve the tools on standard input and output, or look after the servers whose tools haft uses.
+/// Put `haft mcp` where a client wants the command of an MCP server.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Mcp {
+    #[command(subcommand)]
+    pub(crate) action: Option<McpAction>,
+    /// Serve streamable HTTP at this address, path /mcp, instead; clients need the token
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<String>,
+    /// Tools that the client sees: names or `module.*`, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) tools: Vec<String>,
+    /// Show the meta-tools, with which the rest is found, in the place of all schemas
+    #[arg(long)]
+    pub(crate) discovery: bool,
+    #[command(flatten)]
+    pub(crate) seat: Seat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpAction {
+    /// Add a server, after showing what would be run, and look at its tools
+    Add {
+        /// Its name, as it stands in the names of its tools
+        name: String,
+        /// A variable it is to see; `${NAME}` is filled in when it starts
+        #[arg(long, short, value_name = "KEY=VALUE")]
+        env: Vec<String>,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+        /// The program and its arguments
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
+    /// Remove a server that was added
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// List servers with their tools and what these cost
+    List {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+        /// Folder whose haft.yaml counts [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+    },
+    /// Start a server, look at its tools, and show what it says on its standard error
+    Test {
+        /// Its name
+        name: String,
+        /// Folder it runs in [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+    },
+}
