@@ -155,6 +155,23 @@ fn is_zero(n: &usize) -> bool {
 }
 
 impl Outcome {
+    /// The answer to something that never became a call.
+    pub fn refused(tool: impl Into<Arc<str>>, id: impl Into<Arc<str>>, error: ToolError) -> Self {
+        Outcome {
+            ok: false,
+            tool: tool.into(),
+            call_id: id.into(),
+            content: Vec::new(),
+            structured: None,
+            error: Some(ErrorBody {
+                code: error.code,
+                message: error.message,
+                hint: error.hint,
+            }),
+            meta: Meta::default(),
+        }
+    }
+
     /// The text blocks, one after the other.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self.content.iter().filter_map(Block::as_text).collect();

@@ -51,6 +51,11 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + Sync + 'static {
         None
     }
 
+    /// The arguments themselves ask for a dry run.
+    fn rehearses(&self) -> bool {
+        false
+    }
+
     /// What a call with these arguments touches. Where a tool does not say, a reading one
     /// touches nothing that matters and any other one could touch anything.
     fn effects(&self, power: &Self::Power, cx: &ToolContext) -> Result<Effects, ToolError> {
@@ -100,6 +105,11 @@ pub trait Prepared: Send + Sync {
     /// The call that this one is only another way to make, if so.
     fn stands_for(&self) -> Option<Result<Call, ToolError>> {
         None
+    }
+
+    /// The arguments themselves ask for a dry run.
+    fn rehearses(&self) -> bool {
+        false
     }
 
     fn effects(&self, cx: &ToolContext) -> Result<Effects, ToolError>;
@@ -175,6 +185,10 @@ struct TypedCall<T>(T);
 impl<T: Tool> Prepared for TypedCall<T> {
     fn stands_for(&self) -> Option<Result<Call, ToolError>> {
         self.0.stands_for()
+    }
+
+    fn rehearses(&self) -> bool {
+        self.0.rehearses()
     }
 
     fn effects(&self, cx: &ToolContext) -> Result<Effects, ToolError> {

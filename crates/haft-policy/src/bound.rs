@@ -56,6 +56,22 @@ impl Bound {
         self.visible
     }
 
+    /// The same call, refused by something else than a rule.
+    pub fn refused(&self, by: &str, reason: String) -> Judgement {
+        Judgement {
+            verdict: Verdict::Deny,
+            rules: vec![RuleHit::new(by, DEFAULTS, Verdict::Deny)],
+            remember: None,
+            decision: Decision {
+                action: HookAction::Confirm,
+                overridden: true,
+                reason: reason.clone(),
+                level: self.tool_verdict().decision.level,
+            },
+            reason,
+        }
+    }
+
     /// The judgement before arguments are known.
     pub fn tool_verdict(&self) -> &Judgement {
         self.tool

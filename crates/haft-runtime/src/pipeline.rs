@@ -7,7 +7,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use haft_core::{Call, Outcome, Output, Prepared, ToolError, ToolResult};
+use haft_core::{Call, ErrorCode, Outcome, Output, Prepared, ToolError, ToolResult};
 use haft_policy::Judgement;
 use serde::Serialize;
 
@@ -80,7 +80,10 @@ fn settle(flight: &mut Flight<'_>) -> Result<(usize, Box<dyn Prepared>), ToolErr
         available::tool(flight, tool)?;
         let prepared = validate::arguments(flight, tool)?;
         match prepared.stands_for() {
-            None => return Ok((tool, prepared)),
+            None => {
+                flight.cx.dry_run |= prepared.rehearses();
+                return Ok((tool, prepared));
+            }
             Some(call) => flight.give_way(call?),
         }
     }
@@ -107,7 +110,13 @@ pub(crate) fn explain(
     let bound = flight.view.bound(tool).clone();
     let judgement = if with_arguments && bound.visible() {
         let prepared = validate::arguments(&mut flight, tool)?;
-        judge::explained(&flight, &bound, &*prepared)?
+        match judge::explained(&flight, &bound, &*prepared) {
+            // What the host refuses is refused, whatever the rules say.
+            Err(error) if error.code == ErrorCode::Denied => {
+                bound.refused("workspace", error.message)
+            }
+            explained => explained?,
+        }
     } else {
         bound.tool_verdict().clone()
     };

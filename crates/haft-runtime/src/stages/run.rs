@@ -54,7 +54,13 @@ pub(crate) async fn tool(
     if previews && may {
         return within(limits, &flight.cx, prepared.preview(&flight.cx)).await;
     }
-    Ok(would_be_called(flight))
+    let mut output = would_be_called(flight);
+    if previews {
+        output = output.and_text(
+            "[no preview: it would run the command, and that needs a yes: answer on a terminal or pass `--yes`]",
+        );
+    }
+    Ok(output)
 }
 
 fn recheck(flight: &Flight<'_>, prepared: &dyn Prepared, judged: &Judged) -> Result<(), ToolError> {

@@ -11,6 +11,9 @@ use super::hints;
 use crate::Entry;
 use crate::flight::Flight;
 
+/// Whole numbers below this are exact as floating point numbers.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 pub(crate) fn arguments(
     flight: &mut Flight<'_>,
     tool: usize,
@@ -36,7 +39,39 @@ pub(crate) fn arguments(
             });
         }
     }
-    entry.tool().prepare(args)
+    entry.tool().prepare(args).or_else(|misfit| {
+        // `1.0` is a whole number to JSON Schema, and not to every parser.
+        let mut folded = Value::clone(args);
+        if !fold_whole(&mut folded) {
+            return Err(misfit);
+        }
+        let prepared = entry.tool().prepare(&folded).map_err(|_| misfit)?;
+        *args = Arc::new(folded);
+        Ok(prepared)
+    })
+}
+
+/// Write whole numbers without a fraction; tells whether there was one.
+fn fold_whole(value: &mut Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            let Some(float) = number.as_f64().filter(|_| number.is_f64()) else {
+                return false;
+            };
+            let exact = float.fract() == 0.0 && float.abs() < EXACT;
+            if exact {
+                *value = Value::from(float as i64);
+            }
+            exact
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .fold(false, |any, item| fold_whole(item) | any),
+        Value::Object(fields) => fields
+            .values_mut()
+            .fold(false, |any, field| fold_whole(field) | any),
+        _ => false,
+    }
 }
 
 /// What can be put right without guessing: the documents' parameter names become ours, and a

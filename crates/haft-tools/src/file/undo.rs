@@ -48,7 +48,7 @@ impl Tool for Undo {
             .aliases(&["undo", "Undo", "undo_changes"])
             .tags(&["file", "undo", "restore", "revert", "checkpoint"])
             .side_effects(&["puts files back as they were before another call"])
-            .risk(Risk::Medium)
+            .risk(Risk::High)
             .example(
                 "What could be undone",
                 json!({"list": true}),

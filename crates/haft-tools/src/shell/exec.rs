@@ -70,6 +70,11 @@ pub(super) struct Exec {
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     rows: Option<u16>,
+    /// Try it out on a copy of the workspace and say what it would change; `shell.commit` makes
+    /// it so
+    #[serde(default)]
+    #[schemars(extend("x-aliases" = ["dryRun"]))]
+    dry_run: bool,
     /// Where policy was told it would run
     #[serde(skip)]
     judged: OnceLock<PathBuf>,
@@ -111,6 +116,10 @@ impl Tool for Exec {
         spec.timeout = Some(LONGEST_TIMEOUT + MARGIN);
         spec.eager_input_streaming = true;
         spec
+    }
+
+    fn rehearses(&self) -> bool {
+        self.dry_run
     }
 
     fn effects(&self, power: &RunProcesses, cx: &ToolContext) -> Result<Effects, ToolError> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use haft_core::Call;
+use haft_core::{Call, Outcome, ToolError};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -17,8 +17,8 @@ use crate::wiring::{House, Wants};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Item {
-    #[serde(default)]
-    id: Option<Value>,
+    #[serde(default, rename = "id")]
+    _id: Option<Value>,
     name: String,
     #[serde(default, alias = "arguments", alias = "params")]
     args: Value,
@@ -26,9 +26,11 @@ struct Item {
 
 pub(crate) fn run(command: cli::Batch) -> Result<u8> {
     let manner = &command.manner;
-    let calls = calls(command.file.as_deref())?
-        .into_iter()
-        .map(|call| drive::in_manner(call, manner))
+    let entries = entries(command.file.as_deref())?;
+    let calls = entries
+        .iter()
+        .filter_map(|entry| entry.as_ref().ok())
+        .map(|call| drive::in_manner(call.clone(), manner))
         .collect();
     let wants = Wants {
         background: true,
@@ -39,15 +41,23 @@ pub(crate) fn run(command: cli::Batch) -> Result<u8> {
     let driven = drive::to_the_end(&house, manner, Voices::Many, async |runtime, session| {
         runtime.execute_parallel(session, calls).await
     })?;
+    let mut made = driven.result.into_iter();
+    let outcomes: Vec<Outcome> = entries
+        .into_iter()
+        .filter_map(|entry| match entry {
+            Ok(_) => made.next(),
+            Err(outcome) => Some(*outcome),
+        })
+        .collect();
     if manner.json {
-        show::json(&driven.result)?;
+        show::json(&outcomes)?;
     } else {
-        for outcome in &driven.result {
+        for outcome in &outcomes {
             show::heading(outcome);
             show::outcome(outcome, driven.shown.has(outcome))?;
         }
     }
-    let all_well = driven.result.iter().all(|outcome| outcome.ok);
+    let all_well = outcomes.iter().all(|outcome| outcome.ok);
     Ok(match (driven.interrupted, all_well) {
         (true, _) => exit::INTERRUPTED,
         (false, false) => exit::FAILED,
@@ -55,7 +65,10 @@ pub(crate) fn run(command: cli::Batch) -> Result<u8> {
     })
 }
 
-fn calls(file: Option<&Path>) -> Result<Vec<Call>> {
+/// A call, or the answer to what is none.
+type Entry = Result<Call, Box<Outcome>>;
+
+fn entries(file: Option<&Path>) -> Result<Vec<Entry>> {
     let text = match file {
         None => input::standard_input()?,
         Some(path) if path == Path::new("-") => input::standard_input()?,
@@ -66,23 +79,36 @@ fn calls(file: Option<&Path>) -> Result<Vec<Call>> {
             "a batch is a JSON array of {id, name, args}".to_owned()
         ));
     };
-    items
+    Ok(items
         .into_iter()
-        .enumerate()
-        .map(|(n, item)| one(n, item))
-        .collect()
+        .zip(1..)
+        .map(|(item, position)| one(position, item))
+        .collect())
 }
 
-fn one(position: usize, item: Value) -> Result<Call> {
-    let item: Item = serde_json::from_value(item).map_err(|error| {
-        fail::Usage(format!(
-            "entry {position} of the batch is not {{id, name, args}}: {error}"
-        ))
-    })?;
-    let call = Call::new(item.name, item.args);
-    Ok(match item.id {
-        None | Some(Value::Null) => call,
-        Some(Value::String(id)) => call.id(id),
-        Some(other) => call.id(other.to_string()),
-    })
+fn one(position: usize, item: Value) -> Entry {
+    let id = match item.get("id") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(id)) => Some(id.clone()),
+        Some(other) => Some(other.to_string()),
+    };
+    let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
+    let name = name.to_owned();
+    match serde_json::from_value::<Item>(item) {
+        Ok(item) => {
+            let call = Call::new(item.name, item.args);
+            Ok(match id {
+                Some(id) => call.id(id),
+                None => call,
+            })
+        }
+        Err(error) => Err(Box::new(Outcome::refused(
+            name,
+            id.unwrap_or_default(),
+            ToolError::input_invalid(format!(
+                "entry {position} of the batch is not a call: {error}"
+            ))
+            .hint("an entry is {\"id\": …, \"name\": …, \"args\": {…}}"),
+        ))),
+    }
 }

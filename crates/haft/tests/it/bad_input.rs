@@ -13,7 +13,7 @@ fn malformed_json_is_located_and_shown() {
     let check = |json: &str, offset: usize, near: &str| {
         let ran = place.run(["call", "file.read", json, "--json"]);
         ran.exits(2).says(&format!("offset {offset}")).says(near);
-        assert_eq!(ran.out, "", "nothing on standard output: {ran:?}");
+        assert_eq!(ran.json()["error"]["code"], "input_invalid", "{ran:?}");
         assert!(!ran.err.contains("panicked"), "{ran:?}");
         let ran = place.run_with_input(&["call", "file.read", "-"], json.as_bytes());
         ran.exits(2).says(&format!("offset {offset}")).says(near);
@@ -141,17 +141,17 @@ fn unknown_flags_are_named() {
 #[test]
 fn a_batch_that_is_none() {
     let place = Place::new();
-    for (batch, says) in [
-        ("{}", "array"),
-        ("[1]", "entry 0"),
-        (r#"[{"name":"file.read"},{"id":"x"}]"#, "entry 1"),
-        (r#"[{"name":"file.read","arg":{}}]"#, "`arg`"),
-        (r#"[{"name":1}]"#, "entry 0"),
-        ("", "offset 0"),
+    for (batch, code, says) in [
+        ("{}", 2, "array"),
+        ("", 2, "offset 0"),
+        ("[1]", 1, "entry 1"),
+        (r#"[{"name":"file.read"},{"id":"x"}]"#, 1, "entry 2"),
+        (r#"[{"name":"file.read","arg":{}}]"#, 1, "`arg`"),
+        (r#"[{"name":1}]"#, 1, "entry 1"),
     ] {
         place
             .run_with_input(&["batch", "--json"], batch.as_bytes())
-            .exits(2)
+            .exits(code)
             .says(says);
     }
 }
@@ -247,4 +247,52 @@ fn a_workspace_that_is_none() {
         .run(["call", "system.info", "--profile", "codng"])
         .exits(2)
         .says("coding");
+}
+
+#[test]
+fn one_bad_entry_of_a_batch_is_one_bad_outcome() {
+    let place = Place::new();
+    let calls = json!([
+        {"id": "a", "name": "file.read", "args": {"path": "README.md"}},
+        5,
+        {"id": "c", "tool": "file.read"},
+        {"id": 4, "name": "file.read", "args": {"path": "README.md"}},
+    ]);
+    let outcomes = place.batch(&calls, &[]);
+    let told: Vec<String> = outcomes
+        .iter()
+        .map(|outcome| format!("{} {}", outcome["call_id"], verdict(outcome)))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "\"a\" ok",
+            "\"\" input_invalid",
+            "\"c\" input_invalid",
+            "\"4\" ok"
+        ]
+    );
+    assert!(
+        outcomes[1]["error"]["message"]
+            .to_string()
+            .contains("entry 2")
+    );
+}
+
+#[test]
+fn a_whole_number_may_be_written_with_a_fraction() {
+    let place = Place::new();
+    place.file("lines.txt", "one\ntwo\nthree\n");
+    let outcome = place.call(
+        "file.read",
+        &json!({"path": "lines.txt", "offset": 1.0, "limit": 1.0}),
+        &[],
+    );
+    assert_eq!(text(&outcome), "2\ttwo", "{outcome}");
+    let outcome = place.call(
+        "file.read",
+        &json!({"path": "lines.txt", "offset": 1.5}),
+        &[],
+    );
+    assert_eq!(verdict(&outcome), "input_invalid", "{outcome}");
 }

@@ -220,3 +220,19 @@ fn coding_refuses_the_shell_and_says_by_which_rule() {
             .contains("group:runtime")
     );
 }
+
+#[test]
+fn a_dry_run_can_be_asked_for_in_the_arguments() {
+    let place = Place::new();
+    let args = json!({"command": "rm -rf *", "dry_run": true});
+    let outcome = place.call("shell.exec", &args, &["--yes"]);
+    assert_eq!(verdict(&outcome), "ok", "{outcome}");
+    assert!(
+        outcome["structured"].to_string().contains("README.md"),
+        "{outcome}"
+    );
+    assert_eq!(place.read("README.md"), "# a workspace\n");
+    // With nobody to say yes there is no preview, and the answer says so.
+    let outcome = place.call("shell.exec", &args, &[]);
+    assert!(text(&outcome).contains("no preview"), "{outcome}");
+}

@@ -331,3 +331,14 @@ fn module_constraints() {
         tools.out
     );
 }
+
+#[test]
+fn a_place_outside_the_workspace_is_explained_as_a_deny() {
+    let place = Place::new();
+    let args = r#"{"path":"/etc/passwd","content":"x"}"#;
+    let ran = place.run(["policy", "explain", "file.write", args, "--json"]);
+    let told = ran.exits(0).json();
+    assert_eq!(told["verdict"], "deny", "{told}");
+    assert_eq!(told["rules"][0]["rule"], "workspace", "{told}");
+    assert!(told["reason"].to_string().contains("/etc/passwd"), "{told}");
+}
