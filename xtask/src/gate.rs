@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::faults;
 use crate::needs;
 use crate::tidy;
 use crate::workspace::cargo;
@@ -67,6 +68,19 @@ pub(crate) fn run() -> Result<bool> {
     for (name, arguments) in STEPS {
         step(name, &mut report, || run_cargo(arguments));
     }
+    step("faults", &mut report, || {
+        let crash = faults::crash::run(&["--points", "4"])?;
+        let loss = faults::powerloss::run(&["--images", "100"])?;
+        let count = |good: bool| Tally {
+            passed: usize::from(good),
+            failed: usize::from(!good),
+        };
+        let (crash, loss) = (count(crash), count(loss));
+        Ok(Tally {
+            passed: crash.passed + loss.passed,
+            failed: crash.failed + loss.failed,
+        })
+    });
     step("tidy", &mut report, || match tidy::run()? {
         0 => Ok(Tally::default()),
         n => bail!("{n} findings"),

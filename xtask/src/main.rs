@@ -2,6 +2,7 @@
 
 mod bench;
 mod docs;
+mod faults;
 mod finding;
 mod gate;
 mod needs;
@@ -20,6 +21,8 @@ usage: cargo xtask COMMAND
   test    everything that must hold: format, clippy, build, tests, doc tests, tidy
   tidy    the rules of the house
   docs    write the generated pages under docs/
+  crash   kill the store at every fsync, break every write: [--points all|N]
+  powerloss  cut the power at random moments: [--images N]
   bench   the benchmark: [--rounds N] [--only WORD] [--json FILE]
   eval    search [--data DIR]… [--json] [--dump FILE]: how well tools are found";
 
@@ -42,6 +45,8 @@ fn run(arguments: &[String]) -> Result<bool> {
         ["test"] => gate::run(),
         ["tidy"] => Ok(tidy::run()? == 0),
         ["docs"] => docs::write().map(|()| true),
+        ["crash", ref options @ ..] => faults::crash::run(options),
+        ["powerloss", ref options @ ..] => faults::powerloss::run(options),
         ["bench", ref options @ ..] => bench::run(options),
         ["eval", "search", ref options @ ..] => eval_search(options),
         _ => {

@@ -21,6 +21,10 @@ pub(crate) const NEEDS: &[Need] = &[
         install: &["apt-get", "install", "--yes", "git"],
     },
     Need {
+        probe: &["strace", "--version"],
+        install: &["apt-get", "install", "--yes", "strace"],
+    },
+    Need {
         probe: &["cargo", "fmt", "--version"],
         install: &["rustup", "component", "add", "rustfmt"],
     },

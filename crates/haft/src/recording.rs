@@ -53,6 +53,7 @@ fn open(home: &Home) -> Result<Journal, StoreError> {
     Journal::open(JournalConfig {
         home: home.path().to_owned(),
         mask: haft_runtime::mask_value,
+        boot: None,
     })
 }
 

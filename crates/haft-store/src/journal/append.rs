@@ -371,7 +371,11 @@ fn compared(tx: &mut dyn Tx, inner: &Arc<Inner>) -> Result<Tail, StoreError> {
         return Ok(tail);
     }
     let tail = match inner.head.read()? {
-        None if tail.seq == 0 => tail,
+        None if tail.seq == 0 => {
+            // Before the first record: from then on a head that is missing was taken away.
+            inner.head.write(0, &tail.hash, true, true)?;
+            tail
+        }
         None => {
             return Err(StoreError::Damaged(
                 "the signed end of the journal is gone".to_owned(),

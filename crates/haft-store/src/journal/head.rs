@@ -30,22 +30,21 @@ pub(super) struct Head {
     pub(super) durable_hash: Hash,
     /// The start of the machine in which it was written
     boot: Hash,
+    /// The start of the machine in which it was read
+    now: Hash,
 }
 
 impl Head {
     /// Whether power may have been lost since it was written.
     pub(super) fn is_of_another_boot(&self) -> bool {
-        self.boot != boot()
+        self.boot != self.now
     }
 }
 
 pub(super) struct HeadFile {
     path: PathBuf,
     key: [u8; 32],
-}
-
-fn boot() -> Hash {
-    *blake3::hash(paths::boot_id().as_bytes()).as_bytes()
+    boot: Hash,
 }
 
 impl HeadFile {
@@ -53,10 +52,12 @@ impl HeadFile {
         home.join(FILE)
     }
 
-    pub(super) fn new(home: &Path, key: &Key) -> Self {
+    pub(super) fn new(home: &Path, key: &Key, boot: Option<&str>) -> Self {
+        let boot = boot.map_or_else(paths::boot_id, str::to_owned);
         HeadFile {
             path: HeadFile::path(home),
             key: key.head,
+            boot: *blake3::hash(boot.as_bytes()).as_bytes(),
         }
     }
 
@@ -128,7 +129,8 @@ impl HeadFile {
             hash: *hash,
             durable_seq,
             durable_hash,
-            boot: boot(),
+            boot: self.boot,
+            now: self.boot,
         };
         if let (false, Some(current)) = (go_back, current)
             && current.seq > seq
@@ -185,6 +187,7 @@ impl HeadFile {
             durable_seq: i64::from_le_bytes(number(56)?),
             durable_hash: hash(64)?,
             boot: hash(96)?,
+            now: self.boot,
         })
     }
 

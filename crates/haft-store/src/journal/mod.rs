@@ -41,6 +41,8 @@ pub struct JournalConfig {
     /// haft's home, which must be there
     pub home: PathBuf,
     pub mask: Mask,
+    /// Which start of the machine this is; the system is asked where none is given
+    pub boot: Option<String>,
 }
 
 /// The record of calls. Cheap to clone.
@@ -77,7 +79,7 @@ impl Journal {
         let file = Journal::file(&config.home);
         // The key comes first: a journal without one could be anybody's.
         let key = Key::load(&config.home, file.exists())?;
-        let head = HeadFile::new(&config.home, &key);
+        let head = HeadFile::new(&config.home, &key, config.boot.as_deref());
         let store = Store::open(&file);
         Ok(Journal {
             inner: Arc::new(Inner {

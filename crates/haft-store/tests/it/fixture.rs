@@ -35,6 +35,17 @@ impl Home {
         Journal::open(JournalConfig {
             home: self.path().to_owned(),
             mask,
+            boot: None,
+        })
+        .unwrap()
+    }
+
+    /// The same journal after the machine was started again.
+    pub(crate) fn journal_after_restart(&self) -> Journal {
+        Journal::open(JournalConfig {
+            home: self.path().to_owned(),
+            mask,
+            boot: Some("another start".to_owned()),
         })
         .unwrap()
     }

@@ -234,6 +234,7 @@ fn helper_that_begins_and_dies() {
     let journal = haft_store::Journal::open(haft_store::JournalConfig {
         home: home.into(),
         mask: |_| 0,
+        boot: None,
     })
     .unwrap();
     begin(&journal, "dead");

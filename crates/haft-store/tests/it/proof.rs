@@ -152,6 +152,7 @@ fn without_head_or_key_there_is_no_proof() {
     let opened = haft_store::Journal::open(haft_store::JournalConfig {
         home: home.path().to_owned(),
         mask: |_| 0,
+        boot: None,
     });
     assert!(matches!(opened, Err(StoreError::Damaged(_))));
 }
@@ -224,4 +225,44 @@ fn a_cut_or_changed_log_is_noticed() {
         let whole = journal.store().ready().is_ok() && journal.verify().is_ok_and(|ok| ok.is_ok());
         assert!(!whole, "{hurt}");
     }
+}
+
+/// Records of calls without effects are not waited for. When power is lost, those may be missing,
+/// and nothing else may.
+#[test]
+fn a_loss_of_power_is_told_apart_from_a_cut() {
+    let home = Home::new();
+    let journal = home.journal();
+    begin(&journal, "on the disk");
+    journal.store().close();
+    let journal = home.journal();
+    read(&journal, "a");
+    read(&journal, "b");
+    journal.store().close();
+    home.sql("DELETE FROM journal WHERE seq > 1");
+    assert_eq!(
+        home.journal().verify().unwrap().unwrap_err().seq,
+        2,
+        "in the same start"
+    );
+    let journal = home.journal_after_restart();
+    let verified = journal.verify().unwrap().unwrap();
+    assert!(
+        verified.notices[0].contains("the last 2 records"),
+        "{verified:?}"
+    );
+    begin(&journal, "goes on");
+    journal.store().close();
+    let journal = home.journal_after_restart();
+    let lines = journal.list(&Filter::default()).unwrap();
+    assert_eq!(lines[1].body.lost, Some(2), "the gap is written down");
+    assert!(journal.verify().unwrap().is_ok());
+    journal.store().close();
+
+    home.sql("DELETE FROM journal WHERE seq > 2");
+    let journal = home.journal_after_restart();
+    assert!(
+        journal.verify().unwrap().is_err(),
+        "a call with effects cannot be lost that way"
+    );
 }

@@ -29,6 +29,7 @@ fn store_in(home: &Path) -> Store {
     let journal = Journal::open(JournalConfig {
         home: home.to_owned(),
         mask: |_| 0,
+        boot: None,
     });
     journal.unwrap().store().clone()
 }
