@@ -14,6 +14,7 @@ mod isolation;
 mod journal;
 mod listing;
 mod login;
+mod mcp;
 mod memory;
 mod meta;
 mod must_show;

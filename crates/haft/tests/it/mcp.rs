@@ -1,0 +1,134 @@
+//! `haft mcp` as real clients meet it: the official SDKs and the inspector, unmodified.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::place::{HAFT, Place};
+
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers");
+
+/// Run a client that prints JSON.
+fn told(place: &Place, mut client: Command) -> Value {
+    place.settle(&mut client);
+    let output = client.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(text.trim()).unwrap_or_else(|error| {
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        panic!("{error}: {text}\n{complaints}")
+    })
+}
+
+/// A client of the TypeScript SDK that answers the form in one way.
+fn approved(action: &str, decision: &str) -> (Place, Value) {
+    let peers = haft_testkit::npm(env!("CARGO_TARGET_TMPDIR"));
+    let place = Place::with_config("isolation: {level: shared}\n");
+    // Modules are looked for beside the script.
+    let script = peers.join("approve.mjs");
+    std::fs::copy(format!("{SCRIPTS}/approve.mjs"), &script).unwrap();
+    let mut client = Command::new(peers.join("node_modules/.bin/node"));
+    client.arg(script).args([action, decision, HAFT, "mcp"]);
+    let told = told(&place, client);
+    (place, told)
+}
+
+#[test]
+fn the_typescript_sdk_lists_calls_and_approves() {
+    let (place, told) = approved("accept", "once");
+    assert!(
+        told["tools"]
+            .as_array()
+            .unwrap()
+            .contains(&"file__read".into())
+    );
+    assert_eq!(told["asked"].as_array().unwrap().len(), 1);
+    assert!(place.workspace.join("made-by-mcp").exists(), "{told}");
+    for (action, decision) in [
+        ("accept", "no"),
+        ("decline", ""),
+        ("cancel", ""),
+        ("none", ""),
+    ] {
+        let (place, told) = approved(action, decision);
+        assert_eq!(told["result"]["isError"], true, "{action} {told}");
+        assert!(!place.workspace.join("made-by-mcp").exists(), "{action}");
+        let read = told["read"]["content"][0]["text"].as_str().unwrap();
+        assert!(read.contains("a workspace"), "{action} {told}");
+    }
+}
+
+#[test]
+fn the_python_sdk_lists_and_calls() {
+    let peers = haft_testkit::python(env!("CARGO_TARGET_TMPDIR"));
+    let place = Place::new();
+    let mut client = Command::new(peers.join("bin/python"));
+    client
+        .arg(format!("{SCRIPTS}/client.py"))
+        .args([HAFT, "mcp"]);
+    let told = told(&place, client);
+    assert!(
+        told["tools"]
+            .as_array()
+            .unwrap()
+            .contains(&"file__read".into())
+    );
+    assert!(told["text"].as_str().unwrap().contains("a workspace"));
+}
+
+#[test]
+fn the_inspector_lists() {
+    let peers = haft_testkit::npm(env!("CARGO_TARGET_TMPDIR"));
+    let bin = peers.join("node_modules/.bin");
+    let place = Place::new();
+    let mut client = Command::new(bin.join("node"));
+    client.arg(bin.join("mcp-inspector")).args([
+        "--cli",
+        HAFT,
+        "mcp",
+        "--tools",
+        "file.*",
+        "--method",
+        "tools/list",
+    ]);
+    let told = told(&place, client);
+    let tools = told["tools"].as_array().unwrap();
+    assert!(!tools.is_empty());
+    for tool in tools {
+        assert!(
+            tool["name"].as_str().unwrap().starts_with("file__"),
+            "{tool}"
+        );
+    }
+}
+
+/// A server from npm behind haft: added, listed, called, removed.
+#[test]
+fn a_server_of_others_is_added_called_and_removed() {
+    let peers = haft_testkit::npm(env!("CARGO_TARGET_TMPDIR"));
+    let node = peers.join("node_modules/.bin/node");
+    let index = peers.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    let place = Place::new();
+    let run = |args: &[&str]| {
+        let output = place.haft().args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), text, complaints)
+    };
+    let (node, index) = (node.to_str().unwrap(), index.to_str().unwrap());
+    // Nobody is there to agree, so it is not added.
+    let (ok, _, complaints) = run(&["mcp", "add", "every", "--", node, index]);
+    assert!(!ok && complaints.contains("--yes"), "{complaints}");
+    let (ok, text, complaints) = run(&["mcp", "add", "every", "--yes", "--", node, index]);
+    assert!(ok && text.contains("tools"), "{text} {complaints}");
+    let call = ["call", "mcp.every.echo", r#"{"message": "hi"}"#];
+    let (ok, _, complaints) = run(&call);
+    assert!(!ok && complaints.contains("needs approval"), "{complaints}");
+    let (ok, text, complaints) = run(&[&call[..], &["--yes"]].concat());
+    assert!(ok && text.contains("Echo: hi"), "{text} {complaints}");
+    let (ok, text, _) = run(&["mcp", "list"]);
+    assert!(ok && text.contains("ready"), "{text}");
+    let (ok, ..) = run(&["mcp", "remove", "every"]);
+    assert!(ok);
+    let (ok, ..) = run(&[&call[..], &["--yes"]].concat());
+    assert!(!ok);
+}
