@@ -9,6 +9,7 @@ mod side;
 mod start;
 mod table;
 mod tree;
+mod undo;
 
 use std::fs;
 
@@ -32,6 +33,7 @@ const ROWS: &[Rows] = &[
     ("start", start::rows),
     ("search", search::rows),
     ("shell", shell::rows),
+    ("undo", undo::rows),
 ];
 
 const ROUNDS: usize = 11;
