@@ -16,6 +16,7 @@ mod journal;
 mod name;
 mod outcome;
 mod pack;
+pub mod protected;
 mod reduce;
 mod results;
 mod schema;

@@ -2,17 +2,19 @@
 //! paths are open. What allow rules open is in `coverage`, the verdict in `bound`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use haft_core::{Access, Mode, Resource};
+use haft_core::{Access, Mode, Resource, protected};
 
-use crate::call::{CallFacts, Line};
+use crate::call::{CallFacts, Line, Target, Touch};
 use crate::config::Autonomy;
 use crate::constraint::ModuleRules;
+use crate::glob::is_wild;
 use crate::judgement::{HookAction, RuleHit, Verdict};
 use crate::profile::DEFAULTS;
 use crate::rule::Rule;
 use crate::shell::Command;
+use crate::tokens::{Token, tokens};
 
 /// The little that a call's judgement needs of the spec; thousands of tools are bound at once.
 #[derive(Debug, Clone)]
@@ -55,13 +57,9 @@ impl LayerBound {
     }
 
     pub(crate) fn minds_paths(&self) -> bool {
-        let rules = self.rules().any(|(rule, named)| {
-            let has_path = rule
-                .argument
-                .as_ref()
-                .is_some_and(|argument| argument.path.is_some());
-            has_path && (named || rule.effect != Verdict::Allow)
-        });
+        let rules = self
+            .rules()
+            .any(|(rule, named)| rule.minds_paths() && (named || rule.effect != Verdict::Allow));
         rules || self.modules.iter().any(|one| one.allowed_paths.is_some())
     }
 
@@ -76,7 +74,8 @@ impl LayerBound {
                         call.commands().any(|command| pattern.meets(command))
                     });
                 let touches = |access: &Access| rule.touches(access, *named);
-                commands || call.accesses().any(touches) || call.changed.iter().any(touches)
+                let meets = |touch: &Touch| touch.sure && rule.meets(touch, *named);
+                commands || call.accesses().any(touches) || call.touched.iter().any(meets)
             })
             .map(|(rule, _)| rule.hit())
             .collect()
@@ -84,7 +83,19 @@ impl LayerBound {
 
     /// Whether a line would change haft's own files. File tools cannot reach them at all.
     pub(crate) fn own_places(&self, call: &CallFacts<'_>) -> Option<RuleHit> {
-        let written = |access: &&Access| access.mode == Mode::Write;
+        let opened = call
+            .opened
+            .iter()
+            .filter(|access| access.mode == Mode::Write)
+            .map(|access| &access.resource);
+        let named = call
+            .touched
+            .iter()
+            .filter(|touch| touch.sure && touch.mode == Mode::Write)
+            .filter_map(|touch| match &touch.target {
+                Target::Path(resource) => Some(resource),
+                Target::Glob { .. } => None,
+            });
         let meets = |resource: &Resource| match resource {
             Resource::Tree(tree) => self
                 .own
@@ -94,10 +105,64 @@ impl LayerBound {
                 .path()
                 .is_some_and(|path| self.own.iter().any(|own| path.starts_with(own))),
         };
-        let mut lines = call.opened.iter().chain(&call.changed).filter(written);
-        lines
-            .any(|access| meets(&access.resource))
-            .then(|| RuleHit::new("haft's own files", DEFAULTS, Verdict::Deny))
+        opened
+            .chain(named)
+            .any(meets)
+            .then(|| RuleHit::new(OWN_FILES, DEFAULTS, Verdict::Deny))
+    }
+
+    /// A word with a `*` that could find haft's own files and change them: whether it does, only
+    /// the shell knows.
+    pub(crate) fn may_find_own<'c>(&self, call: &'c CallFacts<'_>) -> Option<&'c str> {
+        call.touched
+            .iter()
+            .filter(|touch| touch.sure && touch.mode == Mode::Write)
+            .find_map(|touch| match &touch.target {
+                Target::Glob { glob, .. } => self
+                    .own
+                    .iter()
+                    .any(|own| glob.reaches(own))
+                    .then_some(glob.text.as_str()),
+                Target::Path(_) => None,
+            })
+    }
+
+    /// Protected names among what a line opens and names, as they are to be shown.
+    pub(crate) fn protected(&self, call: &CallFacts<'_>) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for touch in &call.touched {
+            let shown = match (&touch.target, touch.guard) {
+                (_, None) => None,
+                (Target::Path(resource), Some(mode)) => resource.path().and_then(|path| {
+                    let relative = path.strip_prefix(&self.workspace).unwrap_or(path);
+                    guarded(relative, mode).then(|| path.display().to_string())
+                }),
+                (Target::Glob { glob, .. }, Some(mode)) => glob
+                    .below(&self.workspace)
+                    .could_be(guarded_globs(mode))
+                    .then(|| glob.text.clone()),
+            };
+            found.extend(shown.filter(|shown| !found.contains(shown)));
+        }
+        found
+    }
+
+    /// A rule that closes and that a command may meet, though nobody can tell whether it does.
+    pub(crate) fn may_meet(
+        &self,
+        call: &CallFacts<'_>,
+        line: &Line,
+        command: &Command,
+    ) -> Option<&Rule> {
+        let mut closing = self
+            .rules()
+            .filter(|(rule, _)| rule.effect != Verdict::Allow && rule.minds_paths())
+            .peekable();
+        closing.peek()?;
+        let touches = call.touches(line, command);
+        closing
+            .find(|(rule, named)| touches.iter().any(|touch| rule.meets(touch, *named)))
+            .map(|(rule, _)| rule)
     }
 
     /// Constraints on paths and commands that this call breaks.
@@ -149,12 +214,31 @@ impl LayerBound {
     /// Whether a word that only a `*` stands for may be opened as a file.
     pub(crate) fn safe(&self, call: &CallFacts<'_>, line: &Line, word: &str) -> bool {
         // What `..` leads to from whatever a glob finds, only the shell knows.
-        if word.contains(['*', '?', '[']) && word.split('/').any(|part| part == "..") {
+        if word.contains(is_wild) && word.split('/').any(|part| part == "..") {
             return false;
         }
-        call.paths(line, word)
+        let inside = call
+            .paths(line, word)
             .iter()
-            .all(|path| path == Path::new("/dev/null") || self.open(path))
+            .all(|path| path == Path::new("/dev/null") || self.open(path));
+        inside && (!word.contains(is_wild) || self.finds_open(call, line, word))
+    }
+
+    /// Nothing that the word could find is closed.
+    fn finds_open(&self, call: &CallFacts<'_>, line: &Line, word: &str) -> bool {
+        call.globs(line, word).into_iter().all(|glob| {
+            let target = Target::Glob { glob, tree: false };
+            let touch = |mode| Touch {
+                mode,
+                target: target.clone(),
+                sure: false,
+                guard: None,
+            };
+            let both = [touch(Mode::Read), touch(Mode::Write)];
+            !self.rules.iter().any(|rule| {
+                rule.effect != Verdict::Allow && both.iter().any(|touch| rule.meets(touch, false))
+            })
+        })
     }
 
     /// A path in the workspace about which no rule says anything.
@@ -169,6 +253,28 @@ impl LayerBound {
                 rule.effect != Verdict::Allow
                     && (rule.touches(&read, false) || rule.touches(&write, false))
             })
+    }
+}
+
+const OWN_FILES: &str = "haft's own files";
+
+fn guarded(path: &Path, mode: Mode) -> bool {
+    match mode {
+        Mode::Read => protected::holds_secrets(path).is_some(),
+        Mode::Write => protected::is_protected(path).is_some(),
+    }
+}
+
+/// The protected names as patterns, read once.
+fn guarded_globs(mode: Mode) -> &'static [Vec<Token>] {
+    static READ: LazyLock<Vec<Vec<Token>>> = LazyLock::new(|| read(protected::secret_globs()));
+    static WRITE: LazyLock<Vec<Vec<Token>>> = LazyLock::new(|| read(protected::protected_globs()));
+    fn read(globs: Vec<String>) -> Vec<Vec<Token>> {
+        globs.iter().filter_map(|glob| tokens(glob).ok()).collect()
+    }
+    match mode {
+        Mode::Read => &READ,
+        Mode::Write => &WRITE,
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Bound {
     runs_commands: bool,
     /// Some rule or constraint looks at paths
     minds_paths: bool,
+    /// What `~` stands for
+    home: Option<PathBuf>,
     /// Before arguments are known
     tool: OnceLock<Judgement>,
     /// Of a call that touches nothing, and of one that may touch anything
@@ -34,7 +36,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    pub(crate) fn new(spec: &ToolSpec, layers: Vec<LayerBound>) -> Self {
+    pub(crate) fn new(spec: &ToolSpec, layers: Vec<LayerBound>, home: Option<PathBuf>) -> Self {
         Bound {
             subject: Subject {
                 name: spec.name.clone(),
@@ -45,6 +47,7 @@ impl Bound {
             runs_commands: spec.capabilities.contains(&Capability::ShellExec),
             minds_paths: layers.iter().any(LayerBound::minds_paths),
             layers,
+            home,
             tool: OnceLock::new(),
             nothing: OnceLock::new(),
             anything: OnceLock::new(),
@@ -91,7 +94,7 @@ impl Bound {
     /// A judgement for which no path has to be looked up.
     fn unseen(&self, effects: &Effects, commands_expected: bool) -> Judgement {
         let unresolved = |_: &Path, path: &str| PathBuf::from(path);
-        let call = CallFacts::new(effects, &unresolved);
+        let call = CallFacts::new(effects, &unresolved, None);
         self.strictest(&call, commands_expected)
     }
 
@@ -123,7 +126,7 @@ impl Bound {
                 return Cow::Borrowed(settled);
             }
         }
-        let call = CallFacts::new(effects, resolve);
+        let call = CallFacts::new(effects, resolve, self.home.as_deref());
         Cow::Owned(self.strictest(&call, false))
     }
 }
@@ -240,6 +243,18 @@ impl LayerBound {
         {
             let hit = RuleHit::new("protected name", DEFAULTS, Verdict::Ask);
             ask(hit, format!("`{path}` is a protected name"), false);
+        }
+        for shown in self.protected(call) {
+            let hit = RuleHit::new("protected name", DEFAULTS, Verdict::Ask);
+            ask(
+                hit,
+                format!("`{shown}` is or finds a protected name"),
+                false,
+            );
+        }
+        if let Some(word) = self.may_find_own(call) {
+            let hit = RuleHit::new("haft's own files", DEFAULTS, Verdict::Ask);
+            ask(hit, format!("`{word}` may find haft's own files"), false);
         }
         let level = || {
             let rule = format!("autonomy {}", self.level);

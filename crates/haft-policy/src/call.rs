@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use haft_core::{Access, CommandLine, Effects, Mode, Resource};
 
-use crate::shell::{self, Command, NotPlain, Script};
-use crate::writers;
+use crate::files::{self, Named, Use};
+use crate::glob::{Glob, Hidden};
+use crate::shell::{self, Command, NotPlain, Script, base};
 
 /// Turns a path as a shell would read it, in that folder, into the absolute path it means.
 pub(crate) type Resolve<'a> = &'a dyn Fn(&Path, &str) -> PathBuf;
@@ -13,74 +14,168 @@ pub(crate) type Resolve<'a> = &'a dyn Fn(&Path, &str) -> PathBuf;
 /// More folders than this in one line are not followed.
 const MAX_FOLDERS: usize = 16;
 
+/// More words with a `*` than this in one line are not followed, and it is asked about.
+const MAX_GLOBS: usize = 64;
+
 pub(crate) struct CallFacts<'a> {
     pub(crate) effects: &'a Effects,
     pub(crate) lines: Vec<Line>,
     /// Files that the shell itself opens: redirections
     pub(crate) opened: Vec<Access>,
-    /// Files that programs are told to change. Rules that close look at them; nothing is allowed
+    /// Files that words of the lines name. Rules that close look at them; nothing is allowed
     /// because of them
-    pub(crate) changed: Vec<Access>,
+    pub(crate) touched: Vec<Touch>,
     resolve: Resolve<'a>,
+    home: Option<&'a Path>,
 }
 
 pub(crate) struct Line {
     pub(crate) script: Script,
     /// Where the line may stand at any time: its folder, and every one it changes to
     folders: Vec<PathBuf>,
+    hidden: Hidden,
+}
+
+/// A file that a word of a line names, or could.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Touch {
+    pub(crate) mode: Mode,
+    pub(crate) target: Target,
+    /// It happens if the command runs; otherwise it only may
+    pub(crate) sure: bool,
+    /// How a protected name is asked about here, if it is
+    pub(crate) guard: Option<Mode>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    Path(Resource),
+    Glob { glob: Glob, tree: bool },
 }
 
 impl<'a> CallFacts<'a> {
-    pub(crate) fn new(effects: &'a Effects, resolve: Resolve<'a>) -> Self {
-        let mut lines = Vec::new();
-        let mut opened = Vec::new();
-        let mut changed = Vec::new();
+    pub(crate) fn new(effects: &'a Effects, resolve: Resolve<'a>, home: Option<&'a Path>) -> Self {
+        let mut call = CallFacts {
+            effects,
+            lines: Vec::new(),
+            opened: Vec::new(),
+            touched: Vec::new(),
+            resolve,
+            home,
+        };
         for command in &effects.commands {
             let (mut script, cwd) = match command {
                 CommandLine::Shell { line, cwd } => (shell::parse(line), cwd),
                 CommandLine::Argv { argv, cwd } => (shell::parse_argv(argv), cwd),
             };
-            let folders = folders(&mut script, cwd, resolve);
-            for redirect in script
-                .commands
-                .iter()
-                .flat_map(Command::all)
-                .flat_map(|command| &command.redirects)
-            {
-                let mode = if redirect.write {
-                    Mode::Write
-                } else {
-                    Mode::Read
+            let folders = folders(&mut script, cwd, &|folder, word| call.path(folder, word));
+            too_many_globs(&mut script);
+            let hidden = hidden(&script);
+            call.add(Line {
+                script,
+                folders,
+                hidden,
+            });
+        }
+        call
+    }
+
+    /// Look at what one line opens and names.
+    fn add(&mut self, line: Line) {
+        let commands: Vec<&Command> = line.script.commands.iter().flat_map(Command::all).collect();
+        for redirect in commands.iter().flat_map(|command| &command.redirects) {
+            let (mode, how) = match redirect.write {
+                true => (Mode::Write, Use::WritesFile),
+                false => (Mode::Read, Use::Reads),
+            };
+            for folder in &line.folders {
+                let access = Access {
+                    mode,
+                    resource: Resource::File(self.path(folder, &redirect.target.text)),
                 };
-                for folder in &folders {
-                    let access = Access {
-                        mode,
-                        resource: Resource::File(resolve(folder, &redirect.target.text)),
-                    };
-                    if !opened.contains(&access) {
-                        opened.push(access);
-                    }
+                if !self.opened.contains(&access) {
+                    self.opened.push(access);
                 }
             }
-            for path in script
-                .commands
-                .iter()
-                .flat_map(Command::all)
-                .flat_map(writers::written)
-            {
-                changed.extend(folders.iter().map(|folder| Access {
-                    mode: Mode::Write,
-                    resource: Resource::Tree(resolve(folder, path)),
-                }));
+            if redirect.target.exact {
+                let named = Named {
+                    text: &redirect.target.text,
+                    glob: redirect.target.glob,
+                    how,
+                };
+                let touches = self.touches_of(&line, &named);
+                self.touched.extend(touches);
             }
-            lines.push(Line { script, folders });
         }
-        CallFacts {
-            effects,
-            lines,
-            opened,
-            changed,
-            resolve,
+        for command in commands {
+            let touches = self.touches(&line, command);
+            self.touched.extend(touches);
+        }
+        self.lines.push(line);
+    }
+
+    /// What the words of a command of this line name, from each folder it may stand in.
+    pub(crate) fn touches(&self, line: &Line, command: &Command) -> Vec<Touch> {
+        let mut touches = Vec::new();
+        for named in files::named(command) {
+            for touch in self.touches_of(line, &named) {
+                if !touches.contains(&touch) {
+                    touches.push(touch);
+                }
+            }
+        }
+        touches
+    }
+
+    fn touches_of(&self, line: &Line, named: &Named<'_>) -> Vec<Touch> {
+        let mut touches = Vec::new();
+        for folder in &line.folders {
+            for (mode, tree, sure, guard) in what_happens(named.how) {
+                let target = match named.glob {
+                    true => Target::Glob {
+                        glob: self.glob(line, folder, named.text),
+                        tree: *tree,
+                    },
+                    false => {
+                        let path = self.path(folder, named.text);
+                        Target::Path(if *tree {
+                            Resource::Tree(path)
+                        } else {
+                            Resource::File(path)
+                        })
+                    }
+                };
+                touches.push(Touch {
+                    mode: *mode,
+                    target,
+                    sure: *sure,
+                    guard: *guard,
+                });
+            }
+        }
+        touches
+    }
+
+    fn glob(&self, line: &Line, folder: &Path, word: &str) -> Glob {
+        Glob::new(word, line.hidden, |before| {
+            self.path(folder, before).to_string_lossy().into_owned()
+        })
+    }
+
+    /// Where a word leads from a folder. A quoted `~` is taken for the home as well: only rules
+    /// that close are wider for it.
+    fn path(&self, folder: &Path, word: &str) -> PathBuf {
+        let below_home = match word.strip_prefix('~') {
+            Some("") => Some(""),
+            Some(rest) => rest.strip_prefix('/'),
+            None => None,
+        };
+        match (below_home, self.home) {
+            (Some(rest), Some(home)) => {
+                let rest = rest.trim_start_matches('/');
+                (self.resolve)(home, if rest.is_empty() { "." } else { rest })
+            }
+            _ => (self.resolve)(folder, word),
         }
     }
 
@@ -114,8 +209,72 @@ impl<'a> CallFacts<'a> {
     pub(crate) fn paths(&self, line: &Line, word: &str) -> Vec<PathBuf> {
         line.folders
             .iter()
-            .map(|folder| (self.resolve)(folder, word))
+            .map(|folder| self.path(folder, word))
             .collect()
+    }
+
+    /// What a word of this line could find, if the shell looks for names that fit it.
+    pub(crate) fn globs(&self, line: &Line, word: &str) -> Vec<Glob> {
+        line.folders
+            .iter()
+            .map(|folder| self.glob(line, folder, word))
+            .collect()
+    }
+}
+
+/// Mode, whether the whole tree is meant, whether it is sure, and how protected names are asked
+/// about.
+type Happens = (Mode, bool, bool, Option<Mode>);
+
+fn what_happens(how: Use) -> &'static [Happens] {
+    const READ: Option<Mode> = Some(Mode::Read);
+    const WRITE: Option<Mode> = Some(Mode::Write);
+    match how {
+        Use::Writes => &[(Mode::Write, true, true, WRITE)],
+        Use::WritesFile => &[(Mode::Write, false, true, WRITE)],
+        Use::Reads => &[(Mode::Read, false, true, READ)],
+        Use::WalksReading => &[(Mode::Read, true, false, None)],
+        Use::WalksWriting => &[(Mode::Write, true, false, None)],
+        Use::Unknown => &[
+            (Mode::Read, false, false, None),
+            (Mode::Write, false, false, WRITE),
+        ],
+        Use::Mentions => &[
+            (Mode::Read, false, false, READ),
+            (Mode::Write, false, false, None),
+        ],
+    }
+}
+
+/// A shell finds hidden names by `*` only when it is told to.
+fn hidden(script: &Script) -> Hidden {
+    let told = script
+        .commands
+        .iter()
+        .flat_map(Command::all)
+        .any(|command| {
+            let program = command.words.first().map_or("", |word| base(&word.text));
+            matches!(program, "shopt" | "setopt" | "set" | "options")
+                || command
+                    .words
+                    .iter()
+                    .any(|word| word.text.contains("dotglob"))
+        });
+    if told { Hidden::Found } else { Hidden::Spelled }
+}
+
+fn too_many_globs(script: &mut Script) {
+    let globs = script
+        .commands
+        .iter()
+        .flat_map(Command::all)
+        .flat_map(|command| &command.words)
+        .filter(|word| word.glob)
+        .count();
+    if globs > MAX_GLOBS {
+        script.over = script
+            .over
+            .or(Some("the line has more than 64 words with a wildcard"));
     }
 }
 

@@ -94,7 +94,7 @@ impl CommandPattern {
 }
 
 /// The part of an argument that a program might open as a file.
-fn path_in(text: &str) -> Option<&str> {
+pub(crate) fn path_in(text: &str) -> Option<&str> {
     if !text.starts_with('-') {
         // `name=value` is a path in some programs; a relative one of that name is one as well.
         return match text.split_once('=') {

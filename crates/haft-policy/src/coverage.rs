@@ -85,6 +85,9 @@ impl LayerBound {
     ) -> Result<(), String> {
         if let Some(hit) = &self.whole_tool {
             add(hits, hit.clone());
+            for one in command.all() {
+                self.doubtless(call, line, one)?;
+            }
             return Ok(());
         }
         let mut exact = false;
@@ -107,11 +110,30 @@ impl LayerBound {
         }
         // Whoever allows a wrapper with `*` has not allowed what it wraps.
         if !exact {
+            self.doubtless(call, line, command)?;
             for inner in &command.inner {
                 self.cover_command(call, line, inner, hits)?;
             }
         }
         Ok(())
+    }
+
+    /// Whoever allows a program with `*` has not allowed what a rule closes.
+    fn doubtless(
+        &self,
+        call: &CallFacts<'_>,
+        line: &Line,
+        command: &Command,
+    ) -> Result<(), String> {
+        match self.may_meet(call, line, command) {
+            Some(rule) => Err(format!(
+                "it may touch what `{}` ({}) closes: `{}`",
+                rule.text,
+                rule.from,
+                command.shown()
+            )),
+            None => Ok(()),
+        }
     }
 
     fn cover_redirect(&self, access: &Access, hits: &mut Vec<RuleHit>) -> Result<(), String> {

@@ -9,6 +9,8 @@ mod config;
 mod constraint;
 mod coverage;
 mod error;
+mod files;
+mod glob;
 mod judgement;
 mod layer;
 mod path;
@@ -18,9 +20,9 @@ mod profile;
 mod remember;
 mod rule;
 pub mod shell;
+mod tokens;
 mod traps;
 mod who;
-mod writers;
 
 pub use bound::Bound;
 pub use config::{

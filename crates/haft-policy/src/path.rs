@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use haft_core::Resource;
 
+use crate::glob::Glob;
+use crate::tokens::{Token, escape, states_after, tokens};
+
 /// The folders that patterns start from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
@@ -16,23 +19,6 @@ pub struct Places {
     pub home: Option<PathBuf>,
     /// haft's own files and folders, which no command line may open for writing
     pub own: Arc<[PathBuf]>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
-    One(char),
-    /// `?`
-    Any,
-    /// `*`: anything within a name
-    Star,
-    /// `**`: anything
-    Everything,
-    /// `**/`: no folder or several, up to a slash
-    Folders,
-    Class {
-        not: bool,
-        ranges: Vec<(char, char)>,
-    },
 }
 
 /// A compiled pattern; braces are opened into alternatives.
@@ -82,6 +68,15 @@ impl PathPattern {
         }
     }
 
+    /// The same for what a word with a `*` could find. As one file it is what the word names and
+    /// the folders of which all is meant; as a tree it is also whatever those hold.
+    pub(crate) fn could_touch(&self, glob: &Glob, tree: bool) -> bool {
+        self.any
+            || self.alternatives.iter().any(|tokens| {
+                glob.names(tokens) || glob.is_held(tokens) || (tree && glob.holds(tokens))
+            })
+    }
+
     /// For rules that open: whether all of the resource is meant.
     pub(crate) fn covers(&self, resource: &Resource) -> bool {
         match resource {
@@ -112,18 +107,6 @@ impl PathPattern {
     }
 }
 
-/// The path as a pattern that means exactly this path.
-pub(crate) fn escape(path: &str) -> String {
-    let mut escaped = String::with_capacity(path.len());
-    for c in path.chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
-}
-
 fn below(text: &str) -> String {
     format!("{}/", text.trim_end_matches('/'))
 }
@@ -132,70 +115,6 @@ fn matches_any(alternatives: &[Vec<Token>], text: &str) -> bool {
     alternatives
         .iter()
         .any(|tokens| states_after(tokens, text).fresh[tokens.len()])
-}
-
-/// Where the pattern can stand after some text. `inside` marks `**/` in the middle of a name,
-/// from where it cannot yet be left.
-struct States {
-    fresh: Vec<bool>,
-    inside: Vec<bool>,
-}
-
-impl States {
-    fn alive(&self) -> bool {
-        self.fresh.iter().chain(&self.inside).any(|&state| state)
-    }
-
-    fn close(&mut self, tokens: &[Token]) {
-        for (at, token) in tokens.iter().enumerate() {
-            if self.fresh[at] && matches!(token, Token::Star | Token::Everything | Token::Folders) {
-                self.fresh[at + 1] = true;
-            }
-        }
-    }
-}
-
-fn states_after(tokens: &[Token], text: &str) -> States {
-    let empty = || States {
-        fresh: vec![false; tokens.len() + 1],
-        inside: vec![false; tokens.len() + 1],
-    };
-    let mut states = empty();
-    states.fresh[0] = true;
-    states.close(tokens);
-    for c in text.chars() {
-        let mut next = empty();
-        for (at, token) in tokens.iter().enumerate() {
-            let (fresh, inside) = (states.fresh[at], states.inside[at]);
-            if *token == Token::Folders {
-                if fresh || inside {
-                    next.fresh[at] |= c == '/';
-                    next.inside[at] |= c != '/';
-                }
-                continue;
-            }
-            if !fresh {
-                continue;
-            }
-            match token {
-                Token::One(one) => next.fresh[at + 1] |= *one == c,
-                Token::Any => next.fresh[at + 1] |= c != '/',
-                Token::Star => next.fresh[at] |= c != '/',
-                Token::Everything => next.fresh[at] = true,
-                Token::Class { not, ranges } => {
-                    let within = ranges.iter().any(|(low, high)| (*low..=*high).contains(&c));
-                    next.fresh[at + 1] |= c != '/' && within != *not;
-                }
-                Token::Folders => {}
-            }
-        }
-        next.close(tokens);
-        states = next;
-        if !states.alive() {
-            break;
-        }
-    }
-    states
 }
 
 fn absolute(text: &str, places: &Places) -> Result<Vec<Token>, String> {
@@ -253,68 +172,6 @@ fn clean(path: &Path) -> String {
         }
     }
     cleaned.to_string_lossy().into_owned()
-}
-
-fn tokens(text: &str) -> Result<Vec<Token>, String> {
-    let chars: Vec<char> = text.chars().collect();
-    let mut tokens = Vec::new();
-    let mut at = 0;
-    while at < chars.len() {
-        match chars[at] {
-            '\\' if at + 1 < chars.len() => {
-                at += 1;
-                tokens.push(Token::One(chars[at]));
-            }
-            '?' => tokens.push(Token::Any),
-            '*' if chars.get(at + 1) == Some(&'*') => {
-                while chars.get(at + 1) == Some(&'*') {
-                    at += 1;
-                }
-                let starts = matches!(tokens.last(), None | Some(Token::One('/')));
-                if starts && chars.get(at + 1) == Some(&'/') {
-                    at += 1;
-                    tokens.push(Token::Folders);
-                } else {
-                    tokens.push(Token::Everything);
-                }
-            }
-            '*' => tokens.push(Token::Star),
-            '[' => {
-                let (class, end) = class(&chars, at)?;
-                tokens.push(class);
-                at = end;
-            }
-            c => tokens.push(Token::One(c)),
-        }
-        at += 1;
-    }
-    Ok(tokens)
-}
-
-fn class(chars: &[char], open: usize) -> Result<(Token, usize), String> {
-    let mut at = open + 1;
-    let not = matches!(chars.get(at), Some('!' | '^'));
-    if not {
-        at += 1;
-    }
-    let first = at;
-    let mut ranges = Vec::new();
-    loop {
-        match chars.get(at) {
-            None => return Err("`[` is never closed".to_owned()),
-            Some(']') if at > first => return Ok((Token::Class { not, ranges }, at)),
-            Some(&low) => match (chars.get(at + 1), chars.get(at + 2)) {
-                (Some('-'), Some(&high)) if high != ']' => {
-                    ranges.push((low, high));
-                    at += 3;
-                }
-                _ => {
-                    ranges.push((low, low));
-                    at += 1;
-                }
-            },
-        }
-    }
 }
 
 /// `a{b,c}d` becomes `abd` and `acd`.

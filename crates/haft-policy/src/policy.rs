@@ -77,7 +77,7 @@ impl Policy {
             .iter()
             .map(|layer| layer.bind(tool, who, &self.places))
             .collect();
-        Bound::new(tool, layers)
+        Bound::new(tool, layers, self.places.home.clone())
     }
 
     /// What is in force for this caller, in the order in which it is looked at.

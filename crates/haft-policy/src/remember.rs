@@ -6,8 +6,8 @@ use haft_core::Resource;
 use crate::binding::Subject;
 use crate::call::CallFacts;
 use crate::command;
-use crate::path;
 use crate::shell::{base, is_interpreter, is_invisible, is_shell, is_wrapper};
+use crate::tokens;
 
 /// Longest rule worth remembering; nobody reads a longer one before saying "always".
 const MAX_RULE: usize = 500;
@@ -61,5 +61,5 @@ fn path_pattern(call: &CallFacts<'_>) -> Option<String> {
     if call.effects.anything || !accesses.iter().all(|access| same(&access.resource)) {
         return None;
     }
-    path.to_str().map(path::escape)
+    path.to_str().map(tokens::escape)
 }

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use haft_core::{Access, Mode};
 
+use crate::call::{Target, Touch};
 use crate::command::CommandPattern;
 use crate::error::PolicyError;
 use crate::judgement::{RuleHit, Verdict};
@@ -202,12 +203,26 @@ impl Rule {
         RuleHit::new(self.text.as_str(), self.from.as_str(), self.effect)
     }
 
+    pub(crate) fn minds_paths(&self) -> bool {
+        self.argument.as_ref().is_some_and(|one| one.path.is_some())
+    }
+
     /// For rules that close: whether the rule's paths meet this access, `named` telling that the
     /// rule names the tool which is called.
     pub(crate) fn touches(&self, access: &Access, named: bool) -> bool {
         let path = self.argument.as_ref().and_then(|one| one.path.as_ref());
         (named || self.family.has(access.mode))
             && path.is_some_and(|path| path.touches(&access.resource))
+    }
+
+    /// The same for what a word of a line names.
+    pub(crate) fn meets(&self, touch: &Touch, named: bool) -> bool {
+        let path = self.argument.as_ref().and_then(|one| one.path.as_ref());
+        (named || self.family.has(touch.mode))
+            && path.is_some_and(|path| match &touch.target {
+                Target::Path(resource) => path.touches(resource),
+                Target::Glob { glob, tree } => path.could_touch(glob, *tree),
+            })
     }
 
     /// For rules that open: whether the access is covered by the paths, or by the whole tool.

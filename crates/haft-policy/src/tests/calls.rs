@@ -82,14 +82,20 @@ fn command_rules() {
         "cat < secret/a",
         "ask: file.read(secret/**) (config.yaml), no allow rule matches (defaults)",
     );
-    check("cat secret/a", unmatched);
+    check(
+        "cat secret/a",
+        "ask: file.read(secret/**) (config.yaml), no allow rule matches (defaults)",
+    );
     check("cat link/shadow", unmatched);
     check(
         "cat sub/../a",
         "allow: profile full: allow * (defaults), shell.exec(cat *) (config.yaml)",
     );
     check("cat ../a", unmatched);
-    check("cat s*/../a", unmatched);
+    check(
+        "cat s*/../a",
+        "ask: file.read(secret/**) (config.yaml), protected name (defaults), no allow rule matches (defaults)",
+    );
     check("ls >! out/x", unmatched);
     check(
         &"ls;".repeat(300),

@@ -5,6 +5,7 @@ mod corpus;
 mod properties;
 mod shells;
 mod tools;
+mod words;
 
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,9 @@
 //! obey later, and files that hold secrets. Names are compared the way a forgiving file system
 //! would: case, trailing dots and spaces and invisible characters do not matter.
 //!
-//! These are the only lists of such names: the sandbox keeps the same places read-only or out of
-//! sight, and the login environment is read again when one of the start-up files changes.
+//! These are the only lists of such names: file tools mark what they touch by them, policy looks
+//! for them in command lines, the sandbox keeps the same places read-only or out of sight, and the
+//! login environment is read again when one of the start-up files changes.
 
 use std::path::{Component, Path};
 
@@ -32,7 +33,7 @@ const FOLDERS: &[&str] = &[
 ];
 
 /// Two names in a row, the second one anything below which is protected.
-pub(crate) const PAIRS: &[(&str, &str)] = &[
+pub const PAIRS: &[(&str, &str)] = &[
     (".github", "workflows"),
     (".github", "actions"),
     (".config", "fish"),
@@ -44,7 +45,7 @@ pub(crate) const PAIRS: &[(&str, &str)] = &[
 ];
 
 /// Files in a home that every shell, every login or git reads.
-pub(crate) const START_UP: &[&str] = &[
+pub const START_UP: &[&str] = &[
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -103,7 +104,7 @@ const FILES: &[&str] = &[
 ];
 
 /// Folders that hold keys.
-pub(crate) const KEY_FOLDERS: &[&str] = &[
+pub const KEY_FOLDERS: &[&str] = &[
     ".ssh",
     ".gnupg",
     ".aws",
@@ -115,7 +116,7 @@ pub(crate) const KEY_FOLDERS: &[&str] = &[
 ];
 
 /// Files that hold keys or passwords.
-pub(crate) const KEY_FILES: &[&str] = &[
+pub const KEY_FILES: &[&str] = &[
     ".netrc",
     "_netrc",
     ".npmrc",
@@ -134,7 +135,7 @@ pub(crate) const KEY_FILES: &[&str] = &[
 ];
 
 /// Two names in a row that lead to keys.
-pub(crate) const KEY_PAIRS: &[(&str, &str)] = &[
+pub const KEY_PAIRS: &[(&str, &str)] = &[
     (".config", "gcloud"),
     (".config", "gh"),
     (".cargo", "credentials"),
@@ -178,6 +179,40 @@ pub fn is_protected(path: &Path) -> Option<&'static str> {
 /// Why reading this needs asking, if it does.
 pub fn holds_secrets(path: &Path) -> Option<&'static str> {
     secret_names(&plain_names(path))
+}
+
+/// The names that `is_protected` knows, as globs below any folder, in lower case: for whoever has
+/// to tell what a `*` could find.
+pub fn protected_globs() -> Vec<String> {
+    let mut globs = secret_globs();
+    globs.extend(FOLDERS.iter().flat_map(|name| folder(name)));
+    globs.extend(PAIRS.iter().flat_map(pair));
+    globs.extend(
+        START_UP
+            .iter()
+            .chain(FILES)
+            .map(|name| format!("/**/{name}")),
+    );
+    globs.push("/**/*~".to_owned());
+    globs
+}
+
+/// The names that `holds_secrets` knows, in the same way.
+pub fn secret_globs() -> Vec<String> {
+    let mut globs = vec!["/**/.env".to_owned(), "/**/.env.*".to_owned()];
+    globs.extend(KEY_FOLDERS.iter().flat_map(|name| folder(name)));
+    globs.extend(KEY_PAIRS.iter().flat_map(pair));
+    globs.extend(KEY_FILES.iter().map(|name| format!("/**/{name}")));
+    globs.extend(KEY_ENDINGS.iter().map(|end| format!("/**/*{end}")));
+    globs
+}
+
+fn folder(name: &str) -> [String; 2] {
+    [format!("/**/{name}"), format!("/**/{name}/**")]
+}
+
+fn pair((first, second): &(&str, &str)) -> [String; 2] {
+    folder(&format!("{first}/{second}"))
 }
 
 fn secret_names(names: &[String]) -> Option<&'static str> {

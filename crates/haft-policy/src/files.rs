@@ -1,0 +1,477 @@
+//! What programs do to the files that their words name. Rules that close look at what is certain,
+//! so that `cp a /etc/x` is as denied as `> /etc/x`; what only may be is asked about, whatever
+//! allows the command. Tables: a new program is one word.
+
+use crate::command::path_in;
+use crate::shell::{Command, Word, base};
+use crate::traps;
+
+/// What happens to a file that a word names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Changed, with everything below it
+    Writes,
+    /// Changed, or something below it may be
+    WritesFile,
+    Reads,
+    /// Whatever is below it may be read
+    WalksReading,
+    /// Whatever is below it may be changed
+    WalksWriting,
+    /// A program that is not known here was given it
+    Unknown,
+    /// As above, and it is more often the name of a revision than of a file
+    Mentions,
+}
+
+/// A path as a command line writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Named<'a> {
+    pub(crate) text: &'a str,
+    /// The shell looks for names that fit
+    pub(crate) glob: bool,
+    pub(crate) how: Use,
+}
+
+/// Which arguments of a program it changes.
+enum Changes {
+    Every,
+    /// The last one, or the one that `-t` names; the others are read
+    Last,
+    /// Those written `of=FILE`; `if=FILE` is read
+    Of,
+    /// Every one, but only with `-i`
+    InPlace,
+}
+
+fn changes(program: &str) -> Option<Changes> {
+    Some(match program {
+        "rm" | "rmdir" | "unlink" | "shred" | "touch" | "mkdir" | "truncate" | "tee" | "sponge"
+        | "chmod" | "chown" | "chgrp" | "mv" | "mkfifo" | "mknod" | "setfacl" | "fallocate" => {
+            Changes::Every
+        }
+        "cp" | "install" | "ln" | "link" | "rsync" | "scp" => Changes::Last,
+        "dd" => Changes::Of,
+        "sed" | "gsed" | "perl" => Changes::InPlace,
+        _ => return None,
+    })
+}
+
+/// Programs that read the files they are given and do nothing else to them.
+const READERS: &[&str] = &[
+    "cat",
+    "tac",
+    "nl",
+    "head",
+    "tail",
+    "wc",
+    "sort",
+    "uniq",
+    "cut",
+    "paste",
+    "join",
+    "comm",
+    "cmp",
+    "diff",
+    "fold",
+    "fmt",
+    "rev",
+    "od",
+    "xxd",
+    "hexdump",
+    "strings",
+    "base64",
+    "base32",
+    "md5sum",
+    "sha1sum",
+    "sha224sum",
+    "sha256sum",
+    "sha384sum",
+    "sha512sum",
+    "b2sum",
+    "cksum",
+    "sum",
+    "file",
+    "stat",
+    "less",
+    "more",
+    "most",
+    "bat",
+    "batcat",
+    "jq",
+    "yq",
+    "sed",
+    "gsed",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "grep",
+    "egrep",
+    "fgrep",
+    "zgrep",
+    "rg",
+    "ag",
+    "ack",
+    "zcat",
+    "bzcat",
+    "xzcat",
+    "column",
+    "expand",
+    "unexpand",
+    "pr",
+    "iconv",
+    "ls",
+    "dir",
+    "vdir",
+    "tree",
+    "du",
+    "find",
+    "fd",
+    "fdfind",
+    "source",
+    ".",
+];
+
+/// Programs that go through folders without being told to.
+const WALKERS: &[&str] = &["rg", "ag", "ack", "tree", "du", "find", "fd", "fdfind"];
+
+/// Programs that unpack into the folder they stand in.
+const UNPACKERS: &[&str] = &[
+    "tar", "bsdtar", "unzip", "7z", "7za", "7zr", "cpio", "patch", "unrar", "pax", "bsdcpio",
+];
+
+/// What git changes in its work tree, and what it shows of it.
+const GIT_WRITES: &[&str] = &[
+    "checkout",
+    "switch",
+    "restore",
+    "reset",
+    "clean",
+    "stash",
+    "apply",
+    "am",
+    "merge",
+    "rebase",
+    "pull",
+    "cherry-pick",
+    "revert",
+    "rm",
+    "mv",
+    "checkout-index",
+    "read-tree",
+    "submodule",
+    "worktree",
+    "bisect",
+    "sparse-checkout",
+];
+const GIT_READS: &[&str] = &[
+    "diff",
+    "show",
+    "grep",
+    "archive",
+    "blame",
+    "annotate",
+    "cat-file",
+    "format-patch",
+    "whatchanged",
+    "difftool",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+];
+
+/// Everything that the words of a command name. Words that are expanded are not followed.
+pub(crate) fn named(command: &Command) -> Vec<Named<'_>> {
+    let Some((program, arguments)) = command.words.split_first() else {
+        return Vec::new();
+    };
+    let name = base(&program.text);
+    let known: Vec<&Word> = arguments.iter().filter(|word| word.exact).collect();
+    let mut found = match changes(name) {
+        Some(Changes::InPlace) if !in_place(&known) => read(name, &known),
+        Some(changes) => changed(name, &changes, arguments, &known),
+        None if name == "git" => git(&known),
+        None if UNPACKERS.contains(&name) => packs(&known),
+        None if READERS.contains(&name) => read(name, &known),
+        None => given(name, &known, Use::Unknown),
+    };
+    if walks(name, &known) {
+        let mut walked: Vec<Named<'_>> = found
+            .iter()
+            .filter(|one| one.how == Use::Reads)
+            .map(|one| Named {
+                how: Use::WalksReading,
+                ..*one
+            })
+            .collect();
+        if walked.is_empty() {
+            walked.push(here(Use::WalksReading));
+        }
+        found.extend(walked);
+    }
+    found
+}
+
+fn here(how: Use) -> Named<'static> {
+    Named {
+        text: ".",
+        glob: false,
+        how,
+    }
+}
+
+fn as_named<'a>(word: &'a Word, text: &'a str, how: Use) -> Named<'a> {
+    Named {
+        text,
+        glob: word.glob,
+        how,
+    }
+}
+
+/// Words that are no options.
+fn plain<'k, 'a>(known: &'k [&'a Word]) -> impl Iterator<Item = &'a Word> + use<'k, 'a> {
+    known
+        .iter()
+        .copied()
+        .filter(|word| !word.text.starts_with('-'))
+}
+
+fn has_letter(known: &[&Word], letters: &[char]) -> bool {
+    known.iter().any(|word| {
+        let text = word.text.as_str();
+        text.starts_with('-') && !text.starts_with("--") && text.contains(letters)
+    })
+}
+
+fn has_long(known: &[&Word], long: &str) -> bool {
+    known.iter().any(|word| word.text.starts_with(long))
+}
+
+fn in_place(known: &[&Word]) -> bool {
+    has_letter(known, &['i']) || has_long(known, "--in-place")
+}
+
+fn changed<'a>(
+    name: &str,
+    changes: &Changes,
+    arguments: &'a [Word],
+    known: &[&'a Word],
+) -> Vec<Named<'a>> {
+    let words = plain(known);
+    let whole = |word: &'a Word, how: Use| as_named(word, &word.text, how);
+    match changes {
+        // What is moved can be read in its new place.
+        Changes::Every if name == "mv" => {
+            let words: Vec<&'a Word> = words.collect();
+            let sources = words.split_last().map_or(&[][..], |(_, sources)| sources);
+            let read = sources.iter().map(|word| whole(word, Use::Reads));
+            words
+                .iter()
+                .map(|word| whole(word, Use::Writes))
+                .chain(read)
+                .collect()
+        }
+        Changes::Every | Changes::InPlace => words.map(|word| whole(word, Use::Writes)).collect(),
+        Changes::Of => words
+            .filter_map(|word| {
+                let output = word.text.strip_prefix("of=");
+                let input = word.text.strip_prefix("if=");
+                output
+                    .map(|text| as_named(word, text, Use::Writes))
+                    .or(input.map(|text| as_named(word, text, Use::Reads)))
+            })
+            .collect(),
+        Changes::Last => {
+            let mut words: Vec<Named<'a>> = words.map(|word| whole(word, Use::Reads)).collect();
+            match target(arguments) {
+                Some(named) => {
+                    words.retain(|word| word.text != named.text);
+                    words.push(named);
+                }
+                None => {
+                    if let Some(last) = words.last_mut() {
+                        last.how = Use::Writes;
+                    }
+                }
+            }
+            words
+        }
+    }
+}
+
+/// The folder that `-t` names.
+fn target(arguments: &[Word]) -> Option<Named<'_>> {
+    let (at, word, text) = arguments.iter().enumerate().find_map(|(at, word)| {
+        let text = word
+            .text
+            .strip_prefix("--target-directory=")
+            .or_else(|| word.text.strip_prefix("-t"))?;
+        Some((at, word, text))
+    })?;
+    match text {
+        "" => arguments
+            .get(at + 1)
+            .map(|next| as_named(next, &next.text, Use::Writes)),
+        text => Some(as_named(word, text, Use::Writes)),
+    }
+}
+
+fn read<'a>(name: &str, known: &[&'a Word]) -> Vec<Named<'a>> {
+    given(name, known, Use::Reads)
+}
+
+/// Every word that may be a path.
+fn given<'a>(name: &str, known: &[&'a Word], how: Use) -> Vec<Named<'a>> {
+    traps::paths(name, known)
+        .into_iter()
+        .filter_map(|word| path_in(&word.text).map(|text| as_named(word, text, how)))
+        .collect()
+}
+
+/// Whether a program goes through the folders it is given.
+fn walks(name: &str, known: &[&Word]) -> bool {
+    match name {
+        "grep" | "egrep" | "fgrep" | "zgrep" => {
+            has_letter(known, &['r', 'R', 'd'])
+                || has_long(known, "--recursive")
+                || has_long(known, "--deref")
+                || has_long(known, "--directories")
+        }
+        "ls" | "dir" | "vdir" => has_letter(known, &['R']) || has_long(known, "--recursive"),
+        "diff" => has_letter(known, &['r']) || has_long(known, "--recursive"),
+        "cp" | "scp" | "rsync" => {
+            has_letter(known, &['r', 'R', 'a'])
+                || has_long(known, "--recursive")
+                || has_long(known, "--archive")
+        }
+        "ln" | "mv" => true,
+        name => WALKERS.contains(&name),
+    }
+}
+
+/// Archives: with `c` what goes in is read, otherwise anything here may be changed.
+fn packs<'a>(known: &[&'a Word]) -> Vec<Named<'a>> {
+    let mode = known.first().map_or("", |word| word.text.as_str());
+    let cluster = mode.trim_start_matches('-');
+    let creates = (!mode.starts_with("--") && cluster.contains('c') && !cluster.contains('x'))
+        || has_long(known, "--create");
+    let how = match creates {
+        true => Use::WalksReading,
+        false => Use::WalksWriting,
+    };
+    let mut found: Vec<Named<'a>> = plain(known)
+        .map(|word| as_named(word, &word.text, how))
+        .collect();
+    found.push(here(how));
+    found
+}
+
+fn git<'a>(known: &[&'a Word]) -> Vec<Named<'a>> {
+    let mut at = 0;
+    while let Some(word) = known.get(at) {
+        match word.text.as_str() {
+            "-C" | "-c" | "--git-dir" | "--work-tree" => at += 2,
+            text if text.starts_with('-') => at += 1,
+            _ => break,
+        }
+    }
+    let Some(action) = known.get(at).map(|word| word.text.as_str()) else {
+        return Vec::new();
+    };
+    let rest = known.get(at + 1..).unwrap_or_default();
+    let mut found = given("git", rest, Use::Mentions);
+    let writes = GIT_WRITES.contains(&action);
+    let patch = action == "log" && (has_letter(rest, &['p', 'u']) || has_long(rest, "--patch"));
+    let reads = GIT_READS.contains(&action) || patch;
+    if !writes && !reads {
+        return found;
+    }
+    let dashes = rest.iter().position(|word| word.text == "--");
+    let paths: &[&'a Word] = match dashes {
+        Some(at) => &rest[at + 1..],
+        None if matches!(action, "rm" | "mv" | "restore") => rest,
+        None => &[],
+    };
+    let (sure, walk) = match writes {
+        true => (Use::WritesFile, Use::WalksWriting),
+        false => (Use::Reads, Use::WalksReading),
+    };
+    let named: Vec<&'a Word> = plain(paths).collect();
+    for &word in &named {
+        found.push(as_named(word, &word.text, sure));
+        found.push(as_named(word, &word.text, walk));
+    }
+    if reads {
+        // `git show HEAD:secret/k`
+        let after_colon = rest.iter().filter_map(|word| {
+            let (_, path) = word.text.split_once(':')?;
+            Some(as_named(word, path, Use::Reads))
+        });
+        found.extend(after_colon);
+    }
+    if named.is_empty() {
+        found.push(here(walk));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell;
+
+    #[test]
+    fn what_is_done_to_the_words() {
+        let check = |line: &str, expected: &str| {
+            let script = shell::parse(line);
+            let found: Vec<String> = script
+                .commands
+                .iter()
+                .flat_map(Command::all)
+                .flat_map(named)
+                .map(|one| {
+                    let sign = match one.how {
+                        Use::Writes => "w",
+                        Use::WritesFile => "wf",
+                        Use::Reads => "r",
+                        Use::WalksReading => "r*",
+                        Use::WalksWriting => "w*",
+                        Use::Unknown => "?",
+                        Use::Mentions => "m",
+                    };
+                    format!("{sign}:{}", one.text)
+                })
+                .collect();
+            assert_eq!(found.join(" "), expected, "{line}");
+        };
+        check("cp a /etc/x", "r:a w:/etc/x");
+        check("cp -t /etc a b", "r:a r:b w:/etc");
+        check("cp --target-directory=/etc a", "r:a w:/etc");
+        check("cp -r a b", "r:a w:b r*:a");
+        check("mv a b", "w:a w:b r:a r*:a");
+        check("tee -a /etc/x", "w:/etc/x");
+        check("/bin/rm -rf 'a b' c", "w:a b w:c");
+        check("dd if=a of=/etc/x", "r:a w:/etc/x");
+        check("sed s/a/b/ f", "r:f");
+        check("sed -i s/a/b/ f", "w:s/a/b/ w:f");
+        check("sudo rm x && cat y", "?:rm ?:x w:x r:y");
+        check("rm g*", "w:g*");
+        check("rm $x", "");
+        check("grep x a", "r:a");
+        check("grep -r x .", "r:. r*:.");
+        check("grep -r x", "r*:.");
+        check("rg x", "r*:.");
+        check("ls -R src", "r:src r*:src");
+        check("git status", "");
+        check("git log main", "m:main");
+        check("git checkout -- .", "m:. wf:. w*:.");
+        check("git clean -fdx", "w*:.");
+        check("git rm a", "m:a wf:a w*:a");
+        check("git show HEAD:a/k", "m:HEAD:a/k r:a/k r*:.");
+        check("tar xf a.tar", "w*:xf w*:a.tar w*:.");
+        check("tar cf a.tar src", "r*:cf r*:a.tar r*:src r*:.");
+        check("npm run x", "?:run ?:x");
+        check("echo a", "");
+    }
+}

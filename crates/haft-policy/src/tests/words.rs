@@ -1,0 +1,187 @@
+//! Words of a command line that name files: closed paths and protected names are found there too,
+//! also where the shell has to look for names that fit.
+
+use serde_json::{Value, json};
+
+use super::{judge, line};
+use crate::Verdict;
+
+fn rules(allow: &[&str], deny: &[&str]) -> Value {
+    json!({"tools": {
+        "autonomy": "autonomous",
+        "rules": {"allow": allow, "deny": deny},
+    }})
+}
+
+fn check(config: &Value, text: &str, expected: Verdict) {
+    let judgement = judge(config.clone(), "shell.exec", &line(text));
+    assert_eq!(judgement.verdict, expected, "{text}: {}", judgement.reason);
+}
+
+const ANY: &[&str] = &[
+    "shell.exec(cp *)",
+    "shell.exec(mv *)",
+    "shell.exec(tee *)",
+    "shell.exec(touch *)",
+    "shell.exec(truncate *)",
+    "shell.exec(rsync *)",
+    "shell.exec(rm *)",
+    "shell.exec(cat *)",
+    "shell.exec(head *)",
+    "shell.exec(grep *)",
+    "shell.exec(rg *)",
+    "shell.exec(git *)",
+    "shell.exec(tar *)",
+    "shell.exec(ls *)",
+    "shell.exec(foo *)",
+    "shell.exec(echo *)",
+    "file.write(**)",
+];
+
+#[test]
+fn a_word_with_a_star_does_not_walk_past_a_denied_path() {
+    let pattern_rules = rules(ANY, &["file.write(gen/**)", "file.read(secret/**)"]);
+    let whole = rules(
+        &["shell.exec", "file.write(**)"],
+        &["file.write(gen/**)", "file.read(secret/**)"],
+    );
+    for config in [pattern_rules, whole] {
+        for denied in [
+            "cp a g*/f",
+            "tee g*/f",
+            "touch g?n/f",
+            "touch [g]en/f",
+            "touch [[:alpha:]]en/f",
+            "truncate -s0 g?n/f",
+            "rsync a g*/f",
+            "mv g* gen2",
+            "rm -r *",
+            "rm ./*/f",
+            "cp -t g* a",
+            "cd sub && touch ../g*/f",
+            "echo x > g*/f",
+            "cat s*/k",
+            "cat secret/k",
+            "head -n1 s?????/k",
+            "cat sub/../s*/k",
+            "cp s*/k x",
+            "cat < s*/k",
+            "grep -r x secret",
+        ] {
+            check(&config, denied, Verdict::Deny);
+        }
+        for asked in [
+            "grep -r x .",
+            "grep -r x",
+            "rg x",
+            "foo s*/k",
+            "foo gen/x",
+            "foo g*",
+            "ls -R",
+            "cp -r . /tmp/x",
+            "git checkout -- .",
+            "git clean -fdx",
+            "git diff",
+            "git reset --hard",
+            "tar xf a.tar",
+        ] {
+            check(&config, asked, Verdict::Ask);
+        }
+        for allowed in [
+            "cat a*.md",
+            "cat README.md",
+            "cp a b",
+            "touch b*/f.txt",
+            "grep x src/a.rs",
+            "grep -r x src",
+            "git status",
+            "ls",
+            "foo x*.rs",
+            "rm *.log",
+        ] {
+            check(&config, allowed, Verdict::Allow);
+        }
+    }
+}
+
+#[test]
+fn an_exact_rule_is_taken_at_its_word_unless_it_surely_meets_a_deny() {
+    let config = rules(
+        &["shell.exec(make gen)", "shell.exec(touch gen/x)"],
+        &["file.write(gen/**)"],
+    );
+    check(&config, "make gen", Verdict::Allow);
+    check(&config, "touch gen/x", Verdict::Deny);
+}
+
+#[test]
+fn more_stars_than_can_be_looked_at_are_denied() {
+    let config = rules(&["shell.exec(ls *)"], &[]);
+    let many = |count: usize| format!("ls {}", "a*.rs ".repeat(count));
+    check(&config, &many(64), Verdict::Allow);
+    check(&config, &many(65), Verdict::Deny);
+    let long = format!("ls {}*.rs", "a".repeat(2000));
+    check(&config, &long, Verdict::Ask);
+}
+
+#[test]
+fn protected_names_ask_in_command_lines_too() {
+    let whole = rules(&["shell.exec", "file.write(**)", "file.read(**)"], &[]);
+    let exact = rules(&["shell.exec(cat .env)", "shell.exec(cp x .bashrc)"], &[]);
+    for config in [rules(ANY, &[]), whole] {
+        for asked in [
+            "cat .env",
+            "cat ./sub/.env",
+            "cat < .env",
+            "cat .e*",
+            "cat .E*",
+            "cat .*",
+            "cat *.pem",
+            "cat *",
+            "cp .env x",
+            "cp x .bashrc",
+            "cp x .git/hooks/pre-commit",
+            "mv x .envrc",
+            "mv .env x",
+            "echo x > .envrc",
+            "echo x >> .git/config",
+            "tee .b*",
+            "foo .ssh/config",
+            "foo .bashrc",
+            "git diff -- .env",
+            "grep x .env",
+            "cd sub && cat .env",
+            "shopt -s dotglob; cat ?env",
+        ] {
+            check(&config, asked, Verdict::Ask);
+        }
+        for allowed in [
+            "cat .gitignore",
+            "cat .bashrc",
+            "cat .env.example",
+            "cat a*.md",
+            "echo .env",
+            "grep .env src/a",
+            "git diff HEAD~",
+            "git log --stat .vscode/x",
+            "cp a b",
+            "echo x > a",
+        ] {
+            check(&config, allowed, Verdict::Allow);
+        }
+    }
+    for text in ["cat .env", "cp x .bashrc"] {
+        let judgement = judge(exact.clone(), "shell.exec", &line(text));
+        assert_eq!(judgement.verdict, Verdict::Ask, "{text}");
+        assert_eq!(judgement.remember, None, "{text}");
+    }
+}
+
+#[test]
+fn a_star_that_may_find_hafts_own_files_asks() {
+    let config = rules(&["shell.exec(rm *)", "shell.exec(touch *)"], &[]);
+    check(&config, "touch h*.yaml", Verdict::Ask);
+    check(&config, "rm -r /home/me/*.d", Verdict::Ask);
+    check(&config, "rm ~/.haft/x", Verdict::Deny);
+    check(&config, "touch a*.txt", Verdict::Allow);
+}
