@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use haft_core::{Access, Capability, Effects, Source, ToolSpec};
+use haft_core::{Access, Capability, Effects, Repeat, Risk, Source, ToolSpec};
 
 use crate::binding::{LayerBound, Subject};
 use crate::call::CallFacts;
@@ -22,7 +22,7 @@ pub struct Bound {
     subject: Subject,
     layers: Vec<LayerBound>,
     visible: bool,
-    /// It has the means to run commands
+    /// It has the means to run commands, and more to do with them than reading or tidying up
     runs_commands: bool,
     /// Some rule or constraint looks at paths
     minds_paths: bool,
@@ -44,7 +44,9 @@ impl Bound {
                 requires_approval: spec.requires_approval,
             },
             visible: layers.iter().all(|layer| layer.denied.is_empty()),
-            runs_commands: spec.capabilities.contains(&Capability::ShellExec),
+            runs_commands: spec.capabilities.contains(&Capability::ShellExec)
+                && spec.repeat != Repeat::Read
+                && spec.risk != Risk::Low,
             minds_paths: layers.iter().any(LayerBound::minds_paths),
             layers,
             home,
@@ -162,6 +164,7 @@ impl LayerBound {
             denies = self.closed(call, Verdict::Deny);
             denies.extend(self.constrained(call));
             denies.extend(self.own_places(call));
+            denies.extend(call.classics(Verdict::Deny));
             if let Some(limit) = call.over() {
                 denies.push(RuleHit::new(limit, DEFAULTS, Verdict::Deny));
             }
@@ -255,6 +258,10 @@ impl LayerBound {
         if let Some(word) = self.may_find_own(call) {
             let hit = RuleHit::new("haft's own files", DEFAULTS, Verdict::Ask);
             ask(hit, format!("`{word}` may find haft's own files"), false);
+        }
+        for hit in call.classics(Verdict::Ask) {
+            let reason = format!("asked by `{}`", hit.rule);
+            ask(hit, reason, false);
         }
         let level = || {
             let rule = format!("autonomy {}", self.level);

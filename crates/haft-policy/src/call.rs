@@ -53,6 +53,16 @@ pub(crate) enum Target {
     Glob { glob: Glob, tree: bool },
 }
 
+impl Touch {
+    /// What goes to `/dev/null` goes nowhere.
+    pub(crate) fn goes_nowhere(&self) -> bool {
+        match &self.target {
+            Target::Path(resource) => resource.path() == Some(Path::new("/dev/null")),
+            Target::Glob { .. } => false,
+        }
+    }
+}
+
 impl<'a> CallFacts<'a> {
     pub(crate) fn new(effects: &'a Effects, resolve: Resolve<'a>, home: Option<&'a Path>) -> Self {
         let mut call = CallFacts {
@@ -160,6 +170,10 @@ impl<'a> CallFacts<'a> {
         Glob::new(word, line.hidden, |before| {
             self.path(folder, before).to_string_lossy().into_owned()
         })
+    }
+
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home
     }
 
     /// Where a word leads from a folder. A quoted `~` is taken for the home as well: only rules

@@ -44,7 +44,7 @@ impl CommandPattern {
         let bare = !first.contains(&Some('/'));
         let program_meets = [&program.text, &program.stripped]
             .into_iter()
-            .any(|text| matches(first, text) || (bare && matches(first, base(text))));
+            .any(|text| matches(first, text) || (bare && means(first, base(text))));
         program_meets
             && arguments.len() >= others.len()
             && (self.rest || arguments.len() == others.len())
@@ -91,6 +91,20 @@ impl CommandPattern {
                 .into_iter()
                 .all(|word| path_in(&word.text).is_none_or(safe))
     }
+}
+
+/// Whether a rule that closes means a program of this name: its versions and variants as well,
+/// `python3.12` where it says `python` and `mkfs.ext4` where it says `mkfs`.
+fn means(pattern: &[Glyph], name: &str) -> bool {
+    const VARIANTS: &[&str] = &["mkfs", "fsck", "mount", "umount"];
+    let version = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let variant = name
+        .split_once('.')
+        .map(|(stem, _)| stem)
+        .filter(|stem| VARIANTS.contains(stem));
+    matches(pattern, name)
+        || (!version.is_empty() && matches(pattern, version))
+        || variant.is_some_and(|stem| matches(pattern, stem))
 }
 
 /// The part of an argument that a program might open as a file.
@@ -208,6 +222,9 @@ mod tests {
         check("/bin/rm *", "/bin/rm x", true, true);
         check("/bin/rm *", "rm x", false, false);
         check("rm *", "'rm' x", true, true);
+        check("mkfs *", "mkfs.ext4 /dev/sda", true, false);
+        check("python *", "python3.12 x", true, false);
+        check("rm *", "rm.sh x", false, false);
         check("rm *", "echo rm", false, false);
         check("*", "anything at all", true, true);
         check("npm run test:*", "npm run test:unit", true, true);

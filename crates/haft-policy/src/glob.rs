@@ -102,6 +102,11 @@ impl Glob {
         }
     }
 
+    /// Nothing can be told of what it finds.
+    pub(crate) fn is_anything(&self) -> bool {
+        self.tokens == [Token::Everything]
+    }
+
     pub(crate) fn could_be(&self, patterns: &[Vec<Token>]) -> bool {
         patterns.iter().any(|pattern| self.names(pattern))
     }

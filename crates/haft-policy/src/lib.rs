@@ -4,6 +4,7 @@
 mod binding;
 mod bound;
 mod call;
+mod classics;
 mod command;
 mod config;
 mod constraint;

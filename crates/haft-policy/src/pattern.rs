@@ -111,7 +111,8 @@ pub(crate) fn first_match<'a>(
 pub(crate) struct Groups(BTreeMap<String, Vec<String>>);
 
 const BUILT_IN_GROUPS: &[(&str, &[&str])] = &[
-    ("fs", &["file.*"]),
+    // git's tools show what files hold, and whoever takes the files away means that too.
+    ("fs", &["file.*", "git.*"]),
     ("runtime", &["shell.*", "process.*"]),
     ("web", &["web.*", "browser.*"]),
     ("memory", &["memory.*"]),
@@ -296,7 +297,7 @@ mod tests {
         check(
             own(&[("mine", &["group:fs", "web.fetch"])]),
             "group:mine",
-            "file.* web.fetch",
+            "file.* git.* web.fetch",
         );
         check(own(&[("fs", &["file.read"])]), "group:fs", "file.read");
         check(

@@ -2,6 +2,7 @@
 //! names a writing file tool binds every write of every tool, one that names a tool which runs
 //! commands binds every command.
 
+use std::path::Path;
 use std::sync::LazyLock;
 
 use haft_core::{Access, Mode};
@@ -87,6 +88,9 @@ pub(crate) struct Rule {
     pub(crate) tool: ToolPattern,
     pub(crate) argument: Option<Argument>,
     pub(crate) family: Family,
+    /// It denies `file.write` as such, and with it every write: a person who takes writing away
+    /// does not mean one tool of several. The other writing tools stand for themselves.
+    pub(crate) all_writes: bool,
 }
 
 /// What kinds of tool a rule names.
@@ -136,6 +140,12 @@ impl Reader<'_> {
         }
         let tool = ToolPattern::parse(tool, self.groups, from)?;
         let family = Family::of(&tool);
+        let all_writes = pattern.is_none()
+            && effect == Verdict::Deny
+            && tool.matches(
+                &Names::known("file.write", ["write_file", "Write"]),
+                Reading::Loose,
+            );
         let argument = pattern
             .map(|pattern| self.argument(pattern, family))
             .transpose()
@@ -147,6 +157,7 @@ impl Reader<'_> {
             tool,
             argument,
             family,
+            all_writes,
         })
     }
 
@@ -204,12 +215,16 @@ impl Rule {
     }
 
     pub(crate) fn minds_paths(&self) -> bool {
-        self.argument.as_ref().is_some_and(|one| one.path.is_some())
+        self.all_writes || self.argument.as_ref().is_some_and(|one| one.path.is_some())
     }
 
     /// For rules that close: whether the rule's paths meet this access, `named` telling that the
     /// rule names the tool which is called.
     pub(crate) fn touches(&self, access: &Access, named: bool) -> bool {
+        if self.all_writes && access.mode == Mode::Write {
+            let path = access.resource.path();
+            return path.is_some_and(|path| path != Path::new("/dev/null"));
+        }
         let path = self.argument.as_ref().and_then(|one| one.path.as_ref());
         (named || self.family.has(access.mode))
             && path.is_some_and(|path| path.touches(&access.resource))
@@ -217,6 +232,9 @@ impl Rule {
 
     /// The same for what a word of a line names.
     pub(crate) fn meets(&self, touch: &Touch, named: bool) -> bool {
+        if self.all_writes && touch.mode == Mode::Write {
+            return !touch.goes_nowhere();
+        }
         let path = self.argument.as_ref().and_then(|one| one.path.as_ref());
         (named || self.family.has(touch.mode))
             && path.is_some_and(|path| match &touch.target {

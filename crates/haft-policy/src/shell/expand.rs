@@ -48,7 +48,7 @@ impl Scanner<'_> {
                     self.next();
                 }
                 '{' => {
-                    self.brace();
+                    word.braces |= self.brace();
                     word.push(c);
                     self.next();
                 }
@@ -125,19 +125,20 @@ impl Scanner<'_> {
 
     /// `{a,b}` and `{1..9}` are expanded; `{}` and `@{1}` are not. A group that is too long to
     /// look through at every brace is taken for an expansion.
-    fn brace(&mut self) {
+    fn brace(&mut self) -> bool {
         let group: Vec<char> = self
             .rest()
             .chars()
             .take_while(|c| !c.is_whitespace())
             .take(LONGEST_GROUP)
             .collect();
-        if group.len() == LONGEST_GROUP
+        let expands = group.len() == LONGEST_GROUP
             || group.contains(&',')
-            || group.windows(2).any(|two| two == ['.', '.'])
-        {
+            || group.windows(2).any(|two| two == ['.', '.']);
+        if expands {
             self.not_plain("a brace expansion");
         }
+        expands
     }
 
     fn dollar(&mut self, word: &mut Word, quotes: Quotes) {
@@ -302,8 +303,9 @@ impl Scanner<'_> {
         self.absorb(script);
     }
 
-    fn absorb(&mut self, script: Script) {
+    pub(super) fn absorb(&mut self, script: Script) {
         self.script.over = self.script.over.or(script.over);
+        self.script.bomb |= script.bomb;
         if let Some(inner) = script.not_plain {
             self.not_plain(inner.why);
         }

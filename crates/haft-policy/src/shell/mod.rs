@@ -4,6 +4,7 @@
 //! denied program is found.
 
 mod expand;
+mod opened;
 mod scan;
 mod unwrap;
 mod wrappers;
@@ -27,6 +28,8 @@ pub struct Script {
     pub not_plain: Option<NotPlain>,
     /// Which limit of the analysis it is over, if any
     pub over: Option<&'static str>,
+    /// A function of it starts itself twice
+    pub(crate) bomb: bool,
     /// Texts fed to standard input: here-documents and here-strings
     pub(crate) stdin: Vec<String>,
 }
@@ -63,6 +66,8 @@ pub struct Word {
     pub glob: bool,
     /// Some of it was quoted or escaped
     pub quoted: bool,
+    /// Holds braces that the shell opens into several words
+    pub(crate) braces: bool,
 }
 
 /// A file that the shell opens for a command.
@@ -80,6 +85,7 @@ impl Word {
             exact: true,
             glob: false,
             quoted: false,
+            braces: false,
         }
     }
 }

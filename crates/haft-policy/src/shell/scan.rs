@@ -2,6 +2,7 @@
 //! to find every place where a command can stand, and marks all that is not plain; it does not
 //! check that the line is well formed.
 
+use super::opened;
 use super::{Command, MAX_COMMANDS, MAX_DEPTH, NotPlain, Redirect, Script, Word, is_invisible};
 
 /// Words that the shell itself understands where a command would stand, after which another
@@ -18,7 +19,9 @@ pub(super) struct Scanner<'a> {
     pub(super) script: Script,
     heredocs: Vec<Heredoc>,
     /// Variables set to plain text in this line
-    variables: Vec<(String, String)>,
+    pub(super) variables: Vec<(String, String)>,
+    /// Functions that this line has defined
+    functions: Vec<String>,
 }
 
 struct Heredoc {
@@ -35,7 +38,8 @@ pub(super) fn scan(line: &str, depth: usize) -> Script {
         depth,
         script: Script::default(),
         heredocs: Vec::new(),
-        variables: Vec::new(),
+        variables: opened::given(),
+        functions: Vec::new(),
     };
     if let Some(offset) = line.find(is_invisible) {
         scanner.script.not_plain = Some(NotPlain {
@@ -159,9 +163,11 @@ impl<'a> Scanner<'a> {
             && !first.quoted
             && matches!(first.text.as_str(), "for" | "select" | "case" | "foreach")
         {
+            self.note_variables(&done);
             return;
         }
-        if let Some(opened) = self.put_together(&done) {
+        self.note_variables(&done);
+        for opened in self.put_together(&done) {
             self.push(opened);
         }
         self.push(done);
@@ -172,28 +178,14 @@ impl<'a> Scanner<'a> {
             self.script.over = Some("the line has more than 256 commands");
             return;
         }
+        // `f | f` in a line that defines `f`.
+        let program = |command: &Command| command.words.first().map(|word| word.text.clone());
+        let before = self.script.commands.last().and_then(program);
+        let name = program(&command);
+        self.script.bomb |= command.piped
+            && name == before
+            && name.is_some_and(|name| self.functions.contains(&name));
         self.script.commands.push(command);
-    }
-
-    /// A program that is put together, where we can tell of what: `x=rm; $x a`, `$(echo rm) a`
-    /// and `rm${IFS}a` all run `rm a`.
-    fn put_together(&self, command: &Command) -> Option<Command> {
-        let first = command.words.first().filter(|word| !word.exact)?;
-        let text = first.text.replace("${IFS}", " ").replace("$IFS", " ");
-        let value = if text != first.text {
-            text
-        } else if let Some(inside) = between(&text, "$(", ")").or(between(&text, "`", "`")) {
-            echoed(inside, self.depth)?
-        } else {
-            let name = between(&text, "${", "}").or(text.strip_prefix('$'))?;
-            let mut known = self.variables.iter().rev();
-            known.find(|(known, _)| known == name)?.1.clone()
-        };
-        let mut opened = command.clone();
-        opened
-            .words
-            .splice(..1, value.split_whitespace().map(Word::literal));
-        (!opened.words.is_empty()).then_some(opened)
     }
 
     fn parenthesis(&mut self, command: &mut Command) {
@@ -202,6 +194,8 @@ impl<'a> Scanner<'a> {
         self.blanks();
         if command.words.len() == 1 && self.eat(")") {
             // A function: its body is a command of its own.
+            let name = command.words.first().map(|word| word.text.clone());
+            self.functions.extend(name);
             *command = Command::default();
             return;
         }
@@ -249,7 +243,8 @@ impl<'a> Scanner<'a> {
         if !word.quoted && word.text == "function" {
             self.not_plain("a function");
             self.blanks();
-            self.word();
+            let name = self.word();
+            self.functions.push(name.text);
             self.blanks();
             self.eat("()");
             return true;
@@ -267,7 +262,7 @@ impl<'a> Scanner<'a> {
         {
             self.not_plain("a variable set in front");
             if word.exact {
-                self.variables.push((name.to_owned(), value.to_owned()));
+                self.set(name, value);
             }
             return true;
         }
@@ -355,29 +350,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
-    text.strip_prefix(open)?.strip_suffix(close)
-}
-
-/// What a lone `echo` or `printf` says. Anything nested is left alone: scanning it here again
-/// would double the work at each level.
-fn echoed(line: &str, depth: usize) -> Option<String> {
-    if line.contains(['$', '`', ';', '|', '&', '\n', '(', '<', '>']) {
-        return None;
-    }
-    let script = scan(line, depth + 1);
-    let [command] = &script.commands[..] else {
-        return None;
-    };
-    let (program, words) = command.words.split_first()?;
-    let says = matches!(program.text.as_str(), "echo" | "printf");
-    says.then(|| {
-        let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        words.join(" ")
-    })
-}
-
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

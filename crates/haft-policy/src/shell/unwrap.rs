@@ -1,6 +1,7 @@
 //! Finds what wrappers run: `sudo`, `env`, `xargs`, `sh -c`, `find -exec` and the like. What is
 //! found is judged like any other command; what is not found was already going to be asked.
 
+use super::opened::{git_runs, is_run};
 use super::scan::scan;
 use super::wrappers::{Runs, is_shell, wrapper};
 use super::{Command, MAX_COMMANDS, MAX_DEPTH, NotPlain, Script, Word};
@@ -83,6 +84,7 @@ fn nested(line: &str, outer: &mut Script, depth: usize) -> Vec<Command> {
     let mut script = scan(line, depth + 1);
     unwrap_all(&mut script, depth + 1);
     outer.over = outer.over.or(script.over);
+    outer.bomb |= script.bomb;
     if outer.not_plain.is_none() {
         outer.not_plain = script.not_plain;
     }
@@ -240,7 +242,16 @@ fn env(arguments: &[Word]) -> Vec<Inside> {
             None => break,
         }
     }
-    by_table("env", arguments)
+    let mut found = by_table("env", arguments);
+    let set = arguments.iter().take_while(|word| {
+        let text = word.text.as_str();
+        text.starts_with('-') || is_assignment(text)
+    });
+    found.extend(set.filter_map(|word| {
+        let (name, value) = word.text.split_once('=')?;
+        is_run(name).then(|| Inside::Line(Word::literal(value)))
+    }));
+    found
 }
 
 fn after_each(arguments: &[Word], options: &[&str]) -> Vec<Inside> {
@@ -281,6 +292,16 @@ fn git(arguments: &[Word]) -> Vec<Inside> {
         match window {
             ["bisect", "run"] => found.push(Inside::Words(arguments[at + 2..].to_vec())),
             ["submodule", "foreach"] => found.push(Inside::Line(joined(&arguments[at + 2..]))),
+            ["-c" | "--config-env", setting] => {
+                if let Some((key, value)) = setting.split_once('=')
+                    && git_runs(key)
+                {
+                    found.push(Inside::Line(Word::literal(value.trim_start_matches('!'))));
+                }
+            }
+            [key, value] if value.starts_with('!') && git_runs(key) => {
+                found.push(Inside::Line(Word::literal(value.trim_start_matches('!'))));
+            }
             ["-x" | "--exec", _] => found.push(Inside::Line(arguments[at + 1].clone())),
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! What policy as a whole does; parts have their tests beside them.
 
 mod calls;
+mod classics;
 mod corpus;
 mod properties;
 mod shells;

@@ -81,7 +81,22 @@ fn what_is_not_plain_is_marked_and_still_searched() {
         ("echo ${x:-$(rm a)}", "!rm a ; echo ${x:-$(rm a)}"),
         ("$'\\x72\\x6d' a", "!rm a"),
         ("echo ~/x", "!echo ~/x"),
-        ("echo {a,b}", "!echo {a,b}"),
+        ("echo {a,b}", "!echo a b ; echo {a,b}"),
+        ("{r,}m a", "!rm m a ; {r,}m a"),
+        ("{r,}{m,} a", "!rm r m a ; {r,}{m,} a"),
+        ("$SHELL -c 'rm a'", "!sh -c rm a [rm a] ; $SHELL -c rm a"),
+        ("export x=rm && $x a", "!export x=rm ; rm a ; $x a"),
+        ("for c in ls rm; do $c a; done", "!rm a ; ls a ; $c a"),
+        ("set -- rm a; \"$@\"", "!set -- rm a ; rm a ; $@"),
+        ("x=rm; sudo $x a", "!sudo rm a [rm a] ; sudo $x a [$x a]"),
+        ("x=r y=m; $x$y a", "!rm a ; $x$y a"),
+        ("git -c alias.x='!rm a' x", "git -c alias.x=!rm a x [rm a]"),
+        ("GIT_PAGER='rm a' git log", "!rm a ; git log"),
+        (
+            "env PAGER='rm a' man x",
+            "env PAGER=rm a man x [man x ; rm a]",
+        ),
+        ("export EDITOR='rm a'", "rm a ; export EDITOR=rm a"),
         ("/bin/r? a", "!/bin/r? a"),
         ("echo 'a", "!echo a"),
         ("ls\u{a0}", "!ls\u{a0}"),
@@ -175,6 +190,8 @@ fn limits_are_kept() {
     assert!(seen(&"true;".repeat(257)).starts_with("!!"));
     assert!(!seen(&"true;".repeat(256)).starts_with('!'));
     assert!(seen(&"x".repeat(shell::MAX_LINE + 1)).starts_with("!!"));
+    let variables = format!("{}echo {}", "a=b ".repeat(8000), "$a ".repeat(8000));
+    assert!(seen(&variables).starts_with('!'));
     // Work must not double with each level.
     let echoes = (0..30).fold("echo a".to_owned(), |line, _| {
         format!("$(echo b; {line}; $({line}))")

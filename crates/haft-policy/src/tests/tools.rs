@@ -471,3 +471,24 @@ fn a_judgement_reads_as_explain_prints_it() {
         "denied by `profile coding: deny group:runtime` (defaults)"
     );
 }
+
+#[test]
+fn a_tool_that_starts_nothing_is_not_asked_about_before_its_arguments_are_known() {
+    let policy = compile(json!({})).unwrap();
+    let check = |repeat: Repeat, risk: Risk, expected: Verdict| {
+        let mut spec = tool("process.any");
+        spec.capabilities = vec![haft_core::Capability::ShellExec];
+        spec.repeat = repeat;
+        spec.risk = risk;
+        let bound = policy.bind(&spec, &Who::default());
+        assert_eq!(
+            bound.tool_verdict().verdict,
+            expected,
+            "{repeat:?} {risk:?}"
+        );
+    };
+    check(Repeat::Read, Risk::Low, Verdict::Allow);
+    check(Repeat::Idempotent, Risk::Low, Verdict::Allow);
+    check(Repeat::Idempotent, Risk::High, Verdict::Ask);
+    check(Repeat::Unsafe, Risk::Medium, Verdict::Ask);
+}

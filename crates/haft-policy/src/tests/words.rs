@@ -185,3 +185,26 @@ fn a_star_that_may_find_hafts_own_files_asks() {
     check(&config, "rm ~/.haft/x", Verdict::Deny);
     check(&config, "touch a*.txt", Verdict::Allow);
 }
+
+#[test]
+fn denying_the_writing_tool_denies_every_write() {
+    for denied in ["file.write", "Write", "file.*", "group:fs"] {
+        let config = rules(&["shell.exec", "file.write(**)"], &[denied]);
+        for text in ["echo x > a", "cp a b", "tee -a x", "rm g*", "cat < x > y"] {
+            check(&config, text, Verdict::Deny);
+        }
+        for name in ["file.write", "file.edit", "file.delete", "mcp.disk.put"] {
+            let judgement = judge(config.clone(), name, &super::write("/w/a"));
+            assert_eq!(judgement.verdict, Verdict::Deny, "{denied} {name}");
+        }
+        check(&config, "echo x > /dev/null", Verdict::Allow);
+        check(&config, "ls", Verdict::Allow);
+    }
+    // A tool for one kind of change stands for itself.
+    let config = rules(&["shell.exec", "file.write(**)"], &["file.undo"]);
+    check(&config, "echo x > a", Verdict::Allow);
+    // The group of file tools holds those of git, which show what files hold.
+    let config = json!({"tools": {"deny": ["group:fs"]}});
+    let diff = judge(config, "git.diff", &super::read("/w/a"));
+    assert_eq!(diff.verdict, Verdict::Deny);
+}
