@@ -295,6 +295,41 @@ impl CompiledLayer {
         (HookAction::Silent, None)
     }
 
+    /// Every pattern that names tools, with the place it stands in. What is built in names tools
+    /// that may not be there.
+    pub(crate) fn patterns(&self) -> Vec<(String, &ToolPattern)> {
+        let mut found = Vec::new();
+        let mut list = |place: String, patterns| {
+            let patterns: &[ToolPattern] = patterns;
+            found.extend(patterns.iter().map(|pattern| (place.clone(), pattern)));
+        };
+        list("tools.allow".to_owned(), &self.allow);
+        list("tools.deny".to_owned(), &self.deny);
+        for (action, patterns) in &self.hooks {
+            list(format!("tools.hooks.{}", action.as_str()), patterns);
+        }
+        for (name, profile) in self.profiles.iter().filter(|(_, one)| one.from != DEFAULTS) {
+            list(format!("tools.profiles.{name}"), &profile.allow);
+            list(format!("tools.profiles.{name}"), &profile.deny);
+        }
+        for (name, agent) in &self.agents {
+            list(format!("agents.{name}"), &agent.allow);
+            list(format!("agents.{name}"), &agent.deny);
+        }
+        for (name, provider) in &self.providers {
+            list(
+                format!("providers.{name}"),
+                provider.allow.as_deref().unwrap_or_default(),
+            );
+            list(format!("providers.{name}"), &provider.deny);
+        }
+        for rule in self.rules.iter().filter(|rule| rule.from == self.from) {
+            let place = format!("tools.rules.{}", rule.effect);
+            list(place, std::slice::from_ref(&rule.tool));
+        }
+        found
+    }
+
     /// Everything that this layer says about this caller's calls, one line each.
     pub(crate) fn in_force(&self, who: &Who) -> Vec<RuleHit> {
         let mut lines = Vec::new();

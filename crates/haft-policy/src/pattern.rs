@@ -59,6 +59,10 @@ impl Names {
         names
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     fn push(&mut self, name: String) {
         if !self.0.contains(&name) {
             self.0.push(name);
@@ -81,6 +85,13 @@ impl ToolPattern {
             text: text.to_owned(),
             globs,
         })
+    }
+
+    /// Whether it names tools that come and go: those of servers, nodes and plugins, and groups,
+    /// whose names are checked when they are read.
+    pub(crate) fn is_about_guests(&self) -> bool {
+        const GUESTS: &[&str] = &["mcp", "node", "plugin", "group:"];
+        GUESTS.iter().any(|start| self.text.starts_with(start))
     }
 
     pub(crate) fn matches(&self, names: &Names, reading: Reading) -> bool {

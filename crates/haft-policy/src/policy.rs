@@ -9,6 +9,7 @@ use crate::error::{PolicyError, did_you_mean};
 use crate::judgement::RuleHit;
 use crate::layer::CompiledLayer;
 use crate::path::Places;
+use crate::pattern::{Names, Reading};
 use crate::who::{Layer, Who};
 
 /// A rule in force, for `haft doctor`.
@@ -78,6 +79,31 @@ impl Policy {
             .map(|layer| layer.bind(tool, who, &self.places))
             .collect();
         Bound::new(tool, layers, self.places.home.clone())
+    }
+
+    /// Patterns that name none of these tools, one line each: a typo in a deny protects nothing.
+    pub fn name_nothing<'a>(&self, tools: impl IntoIterator<Item = &'a ToolSpec>) -> Vec<String> {
+        let known: Vec<Names> = tools.into_iter().map(Names::of).collect();
+        let mut lines: Vec<String> = Vec::new();
+        for layer in &self.layers {
+            for (place, pattern) in layer.patterns() {
+                let names_one = |names: &Names| pattern.matches(names, Reading::Loose);
+                if pattern.is_about_guests() || known.iter().any(names_one) {
+                    continue;
+                }
+                let names = known.iter().flat_map(Names::iter);
+                let hint = did_you_mean(&pattern.text, names)
+                    .map_or_else(String::new, |hint| format!("; {hint}"));
+                let line = format!(
+                    "`{}` under `{place}` ({}) names no tool{hint}",
+                    pattern.text, layer.from
+                );
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+        }
+        lines
     }
 
     /// What is in force for this caller, in the order in which it is looked at.

@@ -103,6 +103,7 @@ impl House {
         let runtime = Arc::new(runtime);
         runtime.install(&packs)?;
         check_actions(&runtime, &loaded.layers)?;
+        loaded.notices.extend(names_of_nothing(&runtime));
         let events = EventBus::new();
         let cancel = CancelToken::new();
         let caller = Caller {
@@ -211,6 +212,13 @@ pub(crate) fn current_policy(
         }
         compile(&layers, &workspace, &home).map_err(|error| error.to_string())
     }
+}
+
+/// Patterns of the config that name no tool: a typo in a deny would protect nothing.
+fn names_of_nothing(runtime: &Runtime) -> Vec<String> {
+    let snapshot = runtime.registry().snapshot();
+    let specs = snapshot.entries().iter().map(|entry| entry.spec());
+    runtime.policy().name_nothing(specs)
 }
 
 /// A constraint on an action that does not exist would bind nothing: the name must be known.

@@ -492,3 +492,28 @@ fn a_tool_that_starts_nothing_is_not_asked_about_before_its_arguments_are_known(
     check(Repeat::Idempotent, Risk::High, Verdict::Ask);
     check(Repeat::Unsafe, Risk::Medium, Verdict::Ask);
 }
+
+#[test]
+fn a_pattern_that_names_no_tool_is_told_with_the_nearest_name() {
+    let policy = compile(json!({
+        "tools": {
+            "deny": ["shel.exec", "Bash", "mcp.github.*", "group:fs"],
+            "allow": ["file.*"],
+            "hooks": {"confirm": ["nothing.like.it"]},
+            "profiles": {"mine": {"allow": ["file.raed"]}},
+            "rules": {"deny": ["file.wriet(/etc/**)", "file.write(/x)"]},
+        },
+        "agents": {"a": {"toolPolicy": {"deny": ["*.exec"]}}},
+    }))
+    .unwrap();
+    let tools = ["shell.exec", "file.read", "file.write"].map(tool);
+    assert_eq!(
+        policy.name_nothing(&tools),
+        [
+            "`shel.exec` under `tools.deny` (config.yaml) names no tool; did you mean `shell.exec`?",
+            "`nothing.like.it` under `tools.hooks.confirm` (config.yaml) names no tool",
+            "`file.raed` under `tools.profiles.mine` (config.yaml) names no tool; did you mean `file.read`?",
+            "`file.wriet` under `tools.rules.deny` (config.yaml) names no tool; did you mean `file.write`?",
+        ]
+    );
+}

@@ -107,6 +107,18 @@ fn what_is_no_yaml_and_what_is_no_policy() {
 }
 
 #[test]
+fn a_name_of_no_tool_is_told_with_the_nearest_one() {
+    let place =
+        Place::with_config("tools: {deny: [shel.exec], rules: {deny: ['file.wriet(/etc/**)']}}\n");
+    for args in [&["config", "check"][..], &["doctor"]] {
+        let ran = place.run(args);
+        ran.says("`shel.exec` under `tools.deny`")
+            .says("did you mean `shell.exec`?")
+            .says("did you mean `file.write`?");
+    }
+}
+
+#[test]
 fn keys_of_later_capabilities_are_too_early_and_not_unknown() {
     for (yaml, key) in [
         ("setup: []\n", "setup"),
