@@ -36,6 +36,20 @@ pub enum Capability {
 }
 
 impl Capability {
+    pub const ALL: [Capability; 11] = [
+        Capability::FilesystemList,
+        Capability::FilesystemRead,
+        Capability::FilesystemWrite,
+        Capability::FilesystemEdit,
+        Capability::TextSearch,
+        Capability::ShellExec,
+        Capability::StorageResults,
+        Capability::StorageMemory,
+        Capability::AttachmentsRead,
+        Capability::NetworkRequest,
+        Capability::SecretsRead,
+    ];
+
     pub fn id(self) -> &'static str {
         match self {
             Capability::FilesystemList => "filesystem.list",

@@ -20,6 +20,8 @@ pub mod protected;
 mod reduce;
 mod results;
 mod schema;
+mod shortcut;
+mod skills;
 mod spec;
 mod tool;
 
@@ -40,6 +42,8 @@ pub use pack::Pack;
 pub use reduce::{ReduceContext, Reducer};
 pub use results::{KeptResult, ResultStore};
 pub use schema::{parameter_aliases, tool_schema};
+pub use shortcut::shortcut;
+pub use skills::{LoadedSkill, SkillCard, Skills, UseSkills};
 pub use spec::{
     ConstraintKind, ConstraintSpec, Example, Exposure, Module, Repeat, Risk, Source, ToolSpec,
 };

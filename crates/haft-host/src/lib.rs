@@ -13,6 +13,7 @@ mod results;
 mod retention;
 mod sandbox;
 mod search;
+mod skills;
 mod stdio;
 mod system;
 mod trial;
@@ -45,6 +46,7 @@ pub use search::{
     Case, FileMatches, FilesFound, FindFiles, GlobPlan, Kept, Match, Notes, Outlet, SearchText,
     Telling, TextFound, TextQuery,
 };
+pub use skills::{SkillFolder, find_skills, has_program, read_skill_file, skill_digest};
 pub use stdio::{Reader, Writer, standard_streams};
 pub use system::{ReadSystem, SystemInfo};
 pub use trial::Trial;

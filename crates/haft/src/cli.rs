@@ -34,6 +34,8 @@ fn version() -> &'static str {
 pub(crate) enum Command {
     /// List tools, or look at one
     Tools(Tools),
+    /// List skills, or trust one of the project
+    Skills(Skills),
     /// Call a tool
     Call(Call),
     /// Make many calls at once
@@ -227,6 +229,32 @@ impl From<ShapeName> for Shape {
             ShapeName::Mcp => Shape::Mcp,
         }
     }
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Skills {
+    #[command(subcommand)]
+    pub(crate) action: Option<SkillsAction>,
+    /// Print them as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) seat: Seat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillsAction {
+    /// Look at a skill of the project and vouch for exactly what its folder holds
+    Trust {
+        /// Its name, as listed
+        name: String,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+        #[command(flatten)]
+        seat: Seat,
+    },
 }
 
 #[derive(Debug, Args)]

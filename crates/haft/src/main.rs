@@ -8,6 +8,7 @@ mod home;
 mod recording;
 mod remembered;
 mod servers;
+mod skills;
 mod terminal;
 mod trust;
 mod wiring;

@@ -9,7 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap_complete::CompletionCandidate;
 use haft_core::{
-    CallApps, Caller, CancelToken, Identity, Module, Person, Powers, ResultStore, canonical_module,
+    CallApps, Caller, CancelToken, Capability, Identity, Module, Person, Powers, ResultStore,
+    UseSkills, canonical_module,
 };
 use haft_host::{
     Attachments, ChangeFiles, Checkpoints, EditFiles, EnvPolicy, FileResults, FilesConfig,
@@ -31,6 +32,7 @@ use crate::home::{self, Home};
 use crate::recording::Recording;
 use crate::remembered;
 use crate::servers;
+use crate::skills::{self, Skill};
 use crate::terminal::fail::{Failed, Hinted, Usage};
 
 /// First argument of the process that outlives us to end what we started.
@@ -62,6 +64,7 @@ pub(crate) struct House {
     pub(crate) events: EventBus,
     pub(crate) cancel: CancelToken,
     pub(crate) processes: RunProcesses,
+    pub(crate) skills: Vec<Skill>,
     pub(crate) recording: Arc<Recording>,
 }
 
@@ -79,6 +82,7 @@ pub(crate) struct Wants {
 }
 
 impl House {
+    // Long because everything comes together here, one line a part.
     pub(crate) fn open(seat: &Seat, wants: Wants) -> Result<House> {
         let home = Home::locate()?;
         let packs = haft_tools::packs();
@@ -131,6 +135,7 @@ impl House {
             wants.background,
         )?;
         let fleet = gathered(&home, &mut loaded, &runtime, &processes);
+        let (caller, skills) = skills::handed_to(caller, &runtime, &home, &loaded)?;
         let session = runtime.enter(haft_runtime::Seat {
             caller,
             who: who.clone(),
@@ -149,6 +154,7 @@ impl House {
             cancel,
             processes,
             recording,
+            skills,
         })
     }
 }

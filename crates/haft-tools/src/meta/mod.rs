@@ -12,6 +12,7 @@ mod list_categories;
 mod run_parallel;
 mod search_tools;
 mod told;
+mod use_skill;
 
 use haft_core::{Exposure, Module, Pack, Risk, ToolSpec, typed};
 
@@ -32,6 +33,7 @@ pub(crate) fn pack() -> Pack {
             typed::<browse_category::BrowseCategory>(),
             typed::<run_parallel::RunParallel>(),
             typed::<background_run::BackgroundRun>(),
+            typed::<use_skill::UseSkill>(),
             typed::<ask_user::AskUser>(),
             typed::<call_app::CallApp>(),
         ],

@@ -12,6 +12,7 @@ mod journal;
 mod mcp;
 mod memory;
 mod policy;
+mod skills;
 mod stats;
 mod tools;
 mod trust;
@@ -27,6 +28,7 @@ use crate::terminal::fail::Usage;
 pub(crate) fn run(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Tools(command) => tools::run(command),
+        Command::Skills(command) => skills::run(command),
         Command::Call(command) => call::run(command),
         Command::Batch(command) => batch::run(command),
         Command::Mcp(command) => mcp::run(command),

@@ -23,7 +23,6 @@ const KEYS: &[&str] = &[
     "runtime.watchers",
     "runtime.workers",
     "setup",
-    "skills",
     "store",
     "tools.channels",
     "tools.modules.*.config.*",

@@ -56,6 +56,9 @@ pub(super) fn narrowed(
     if let Some(reason) = extra(&theirs.direct_modules, &ours.direct_modules) {
         ignored("runtime.direct_modules", reason);
     }
+    if let Some(reason) = extra(&project.dev.skills, &owner.dev.skills) {
+        ignored("dev.skills", reason);
+    }
     if theirs.tool_injection.is_some() && theirs.tool_injection != ours.tool_injection {
         ignored(
             "runtime.tool_injection",

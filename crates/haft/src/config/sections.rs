@@ -34,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) runtime: RuntimeSection,
     /// What file tools may reach
     pub(crate) files: FilesSection,
+    /// What helps with the work itself
+    pub(crate) dev: DevSection,
     /// How commands are run
     pub(crate) shell: ShellSection,
     /// What is kept from the programs that tools start
@@ -134,6 +136,16 @@ impl From<ToolInjection> for InjectionMode {
             ToolInjection::Discovery => InjectionMode::Discovery,
         }
     }
+}
+
+/// What helps with the work itself
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DevSection {
+    /// Folders with skills, beside the home's and the project's own: absolute, `~/…`, or relative
+    /// to the workspace
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) skills: Vec<String>,
 }
 
 /// What file tools may reach

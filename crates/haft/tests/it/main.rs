@@ -29,6 +29,7 @@ mod pty;
 mod search;
 mod sessions;
 mod signals;
+mod skills;
 mod terminals;
 mod tool_search;
 mod trust;

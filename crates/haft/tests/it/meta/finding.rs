@@ -284,6 +284,6 @@ fn every_profile_permits_them() {
         let session = house.session_as("s", who, Filters::default());
         let view = session.view(&house.runtime);
         let meta = view.tools().filter(|entry| entry.spec().module == "meta");
-        assert_eq!(meta.count(), 9, "{profile}");
+        assert_eq!(meta.count(), 10, "{profile}");
     }
 }

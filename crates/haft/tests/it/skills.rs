@@ -1,0 +1,168 @@
+//! Skills as a person puts them down, and as a model loads them.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, text, verdict};
+
+fn put(place: &Place, root: &str, name: &str, front: &str, body: &str) {
+    let root = match root {
+        "home" => place.home.join("skills"),
+        other => place.workspace.join(other),
+    };
+    fs::create_dir_all(root.join(name)).unwrap();
+    let whole = format!("---\n{front}\n---\n{body}\n");
+    fs::write(root.join(name).join("SKILL.md"), whole).unwrap();
+}
+
+fn states(place: &Place) -> Vec<String> {
+    let all = place.run(["skills", "--json"]).exits(0).json();
+    let lines = all.as_array().unwrap().iter().map(|skill| {
+        let word = |key: &str| skill[key].as_str().unwrap_or("-").to_owned();
+        format!("{} {} {}", word("name"), word("from"), word("state"))
+    });
+    lines.collect()
+}
+
+#[test]
+fn skills_are_found_named_and_loaded() {
+    let place = Place::new();
+    place.run(["skills"]).exits(0).says("there are no skills");
+    let none = place.call("use_skill", &json!({"command": "x"}), &[]);
+    assert_eq!(verdict(&none), "not_available");
+    put(
+        &place,
+        "home",
+        "release",
+        "name: release\ndescription: How to release",
+        "Tag it.",
+    );
+    fs::write(place.home.join("skills/release/list.txt"), "one\n").unwrap();
+    put(
+        &place,
+        "home",
+        "far",
+        "name: far\nrequires: {bins: [no-such-program-x]}",
+        "b",
+    );
+    put(&place, "home", "bad", "name: [", "b");
+    assert_eq!(
+        states(&place),
+        [
+            "bad home broken",
+            "far home lacking",
+            "release home eligible"
+        ]
+    );
+    place
+        .run(["skills"])
+        .says("needs the program `no-such-program-x`")
+        .says("broken: ");
+    for (tool, args) in [
+        ("use_skill", json!({"command": "/release"})),
+        ("use_skill", json!({"command": "release"})),
+        ("skill.release", json!({})),
+        ("skill__release", json!({})),
+    ] {
+        let outcome = place.call(tool, &args, &["--profile", "minimal"]);
+        assert_eq!(outcome["structured"]["content"], "Tag it.", "{outcome}");
+        assert_eq!(outcome["structured"]["files"], json!(["list.txt"]));
+    }
+    let file = place.call("skill.release", &json!({"file": "list.txt"}), &[]);
+    assert_eq!(text(&file).trim(), "one", "{file}");
+    for bad in ["../../config.yaml", "/etc/passwd", "nothing"] {
+        let outcome = place.call(
+            "use_skill",
+            &json!({"command": "release", "file": bad}),
+            &[],
+        );
+        assert_eq!(verdict(&outcome), "input_invalid", "{outcome}");
+    }
+    let unknown = place.call("use_skill", &json!({"command": "far"}), &[]);
+    assert_eq!(verdict(&unknown), "not_available");
+    assert!(
+        unknown["error"]["hint"]
+            .as_str()
+            .unwrap()
+            .contains("release")
+    );
+    let shown = place.run([
+        "tools",
+        "inject",
+        "--context-window",
+        "0",
+        "--definitions",
+        "openai",
+    ]);
+    let names = shown.json();
+    let has = |name: &str| {
+        names
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one: &Value| one["function"]["name"] == name)
+    };
+    assert!(
+        has("skill__release") && has("use_skill") && !has("skill__far"),
+        "{names}"
+    );
+}
+
+#[test]
+fn a_projects_skill_waits_for_a_person() {
+    let place = Place::new();
+    put(&place, "home", "deploy", "name: deploy", "From home.");
+    put(
+        &place,
+        ".haft/skills",
+        "deploy",
+        "name: deploy",
+        "From the project.",
+    );
+    assert_eq!(
+        states(&place),
+        ["deploy home eligible", "deploy project untrusted"]
+    );
+    let content = || {
+        place.call("use_skill", &json!({"command": "deploy"}), &[])["structured"]["content"].clone()
+    };
+    assert_eq!(content(), "From home.");
+    place.run(["skills", "trust", "deploy"]).exits(1);
+    place
+        .run(["skills", "trust", "deploy", "--yes"])
+        .exits(0)
+        .says("From the project.");
+    assert_eq!(
+        states(&place),
+        ["deploy home overridden", "deploy project eligible"]
+    );
+    assert_eq!(content(), "From the project.");
+    fs::write(
+        place.workspace.join(".haft/skills/deploy/extra.sh"),
+        "rm -rf /",
+    )
+    .unwrap();
+    assert_eq!(
+        states(&place),
+        ["deploy home eligible", "deploy project untrusted"]
+    );
+    assert_eq!(content(), "From home.");
+}
+
+#[test]
+fn config_names_more_folders() {
+    let place = Place::new();
+    put(&place, "shared/skills", "team", "name: team", "Together.");
+    let folder = place.workspace.join("shared/skills");
+    place.config(&format!("dev: {{skills: ['{}']}}", folder.display()));
+    assert_eq!(states(&place), ["team config eligible"]);
+    place.config("");
+    place.file("haft.yaml", "dev: {skills: [shared/skills]}");
+    assert!(
+        states(&place).is_empty(),
+        "a project file that nobody trusts"
+    );
+    place.run(["trust", "--yes"]).exits(0);
+    assert_eq!(states(&place), ["team config eligible"]);
+}
