@@ -9,8 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap_complete::CompletionCandidate;
 use haft_core::{
-    CallApps, Caller, CancelToken, Capability, Identity, Module, Person, Powers, ResultStore,
-    UseSkills, canonical_module,
+    CallApps, Caller, CancelToken, Identity, Module, Person, Powers, ResultStore, canonical_module,
 };
 use haft_host::{
     Attachments, ChangeFiles, Checkpoints, EditFiles, EnvPolicy, FileResults, FilesConfig,

@@ -254,6 +254,11 @@ mod tests {
         check(r"\s", false, "a\r\nb c\n", "2:b c");
         check("[^x]b", false, "a\nb\nab\n", "3:ab");
         check(r"\Ab", false, "a\nb\n", "2:b");
+        check(r"\B", false, "1\r\n1", "");
+        check(r"\B", false, "1\r\n-\r\n\r\n22\r\n", "2:-|3:|4:22");
+        check(r"(?-u:\B)", false, "1\r\n1", "");
+        check(r"1\b{end-half}", false, "1\r\n1a\r\n", "1:1");
+        check(r"\b{start-half}$", false, "1\r\n-\r\n", "2:-");
         check(
             r"\w+Error\b",
             false,

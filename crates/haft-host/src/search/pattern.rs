@@ -218,6 +218,17 @@ impl Lined {
                 self.crlf_anchor = true;
                 look
             }
+            // They hold between the two signs of a line end as well, which is in no line.
+            Look::WordAsciiNegate
+            | Look::WordUnicodeNegate
+            | Look::WordStartHalfAscii
+            | Look::WordEndHalfAscii
+            | Look::WordStartHalfUnicode
+            | Look::WordEndHalfUnicode => {
+                self.carriage_return = true;
+                self.words |= look.as_repr() >= Look::WordUnicode.as_repr();
+                look
+            }
             other => {
                 self.words |= other.as_repr() >= Look::WordUnicode.as_repr();
                 other
