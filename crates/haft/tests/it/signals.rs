@@ -70,8 +70,8 @@ fn an_interrupt_exits_130_and_leaves_no_child() {
         let mut child = start(&place, &marker);
         signal(name, child.id());
         let status = ended(&mut child);
-        // Nothing is left by the time haft is gone.
-        assert!(processes_with(&marker).is_empty(), "{name}");
+        all_gone(&marker);
+
         assert_eq!(status.code(), Some(130), "{name}");
         let output = child.wait_with_output().unwrap();
         let outcome: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
