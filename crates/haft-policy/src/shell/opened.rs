@@ -13,20 +13,6 @@ const MAX_OPENED: usize = 16;
 const MAX_VARIABLES: usize = 128;
 const MAX_FILLED: usize = 64;
 
-/// What a shell has set before the line begins.
-pub(super) fn given() -> Vec<(String, String)> {
-    [
-        ("HOME", "~"),
-        ("SHELL", "sh"),
-        ("BASH", "bash"),
-        ("0", "sh"),
-        ("IFS", " "),
-        ("PWD", "."),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .to_vec()
-}
-
 /// Variables whose value some program runs.
 pub(super) fn is_run(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();

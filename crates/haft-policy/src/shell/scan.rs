@@ -2,7 +2,6 @@
 //! to find every place where a command can stand, and marks all that is not plain; it does not
 //! check that the line is well formed.
 
-use super::opened;
 use super::{Command, MAX_COMMANDS, MAX_DEPTH, NotPlain, Redirect, Script, Word, is_invisible};
 
 /// Words that the shell itself understands where a command would stand, after which another
@@ -38,7 +37,7 @@ pub(super) fn scan(line: &str, depth: usize) -> Script {
         depth,
         script: Script::default(),
         heredocs: Vec::new(),
-        variables: opened::given(),
+        variables: given(),
         functions: Vec::new(),
     };
     if let Some(offset) = line.find(is_invisible) {
@@ -353,4 +352,18 @@ impl<'a> Scanner<'a> {
 pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// What a shell has set before the line begins.
+fn given() -> Vec<(String, String)> {
+    [
+        ("HOME", "~"),
+        ("SHELL", "sh"),
+        ("BASH", "bash"),
+        ("0", "sh"),
+        ("IFS", " "),
+        ("PWD", "."),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec()
 }
