@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use haft_core::ToolContext;
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -14,6 +15,8 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 /// News that may wait for a call; more is dropped.
 const NEWS: usize = 256;
+/// Turns that other tasks get, once the answer is there, to hand over what came before it.
+const TURNS: usize = 8;
 
 /// What a server says to a call that is under way.
 pub(super) enum Said {
@@ -64,6 +67,21 @@ impl Drop for Listening {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         calls.retain(|(number, _)| *number != self.number);
+    }
+}
+
+impl Listening {
+    /// What was said before the answer may still be on its way: each notice is taken in by a task
+    /// of its own, and those have had no turn yet.
+    pub(super) async fn last_words(&mut self, cx: &ToolContext) {
+        for _ in 0..TURNS {
+            tokio::task::yield_now().await;
+            while let Ok(said) = self.said.try_recv() {
+                if let Said::Progress(text) = said {
+                    cx.progress(text);
+                }
+            }
+        }
     }
 }
 

@@ -120,6 +120,7 @@ impl RemoteCall {
             // Dropping the call tells the server that nobody waits for it any more.
             tokio::select! {
                 answer = &mut call => {
+                    listening.last_words(cx).await;
                     let answer = answer.map_err(|error| self.failure(error))?;
                     return serde_json::to_value(answer).map_err(|error| {
                         ToolError::failed("the answer is not JSON").caused_by(error)
