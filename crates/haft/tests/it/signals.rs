@@ -71,7 +71,6 @@ fn an_interrupt_exits_130_and_leaves_no_child() {
         signal(name, child.id());
         let status = ended(&mut child);
         all_gone(&marker);
-
         assert_eq!(status.code(), Some(130), "{name}");
         let output = child.wait_with_output().unwrap();
         let outcome: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
