@@ -4,8 +4,10 @@
 
 use std::ffi::{OsStr, OsString};
 
+use serde::{Deserialize, Serialize};
+
 /// What the owner adds to the usual names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvPolicy {
     /// Names the owner wants passed on, as `isolation.envVars` lists them. The owner's word
     /// lifts the look of a secret; nothing lifts [`loads_code`].

@@ -19,6 +19,7 @@ mod system;
 mod trial;
 mod undo;
 mod watch;
+mod workers;
 
 pub use editor::edit_text;
 pub use env::{EnvPolicy, filter_env, loads_code, looks_secret};
@@ -52,3 +53,4 @@ pub use system::{ReadSystem, SystemInfo};
 pub use trial::Trial;
 pub use undo::{Back, Checkpoints, Lost, Mark, Summary, UndoConfig, UndoPlan, Which};
 pub use watch::watched_main;
+pub use workers::{Workers, WorkersConfig, worker_main};

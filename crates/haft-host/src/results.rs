@@ -31,6 +31,11 @@ impl FileResults {
         }
     }
 
+    /// The same folder as another process has it, from [`FileResults::folder_for_rings`].
+    pub(crate) fn at(dir: PathBuf) -> Self {
+        FileResults { dir }
+    }
+
     /// Start a result that is written while it comes in.
     pub fn create(&self, session: &str) -> io::Result<ResultWriter> {
         let folder = self.folder(session);

@@ -66,6 +66,19 @@ fn main() -> ExitCode {
     {
         haft_host::launcher_main(std::env::args_os().skip(2));
     }
+    // Started by ourselves to do parts of calls; it ends when its input does.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == wiring::WORKER)
+    {
+        return match haft_host::worker_main() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                fail::error(&format!("the worker cannot go on: {error}"), None);
+                ExitCode::from(exit::FAILED)
+            }
+        };
+    }
     CompleteEnv::with_factory(Cli::command).complete();
     let cli = Cli::parse();
     let code = match commands::run(cli) {

@@ -14,8 +14,8 @@ use haft_core::{
 use haft_host::{
     Attachments, ChangeFiles, Checkpoints, EditFiles, EnvPolicy, FileResults, FilesConfig,
     FindFiles, KeptResults, Limits, ListFiles, LoginConfig, Outlet, ProcessConfig, ReadFiles,
-    ReadGit, ReadSystem, RealPaths, RunProcesses, Sandbox, SearchText, UndoFiles, Workspace,
-    WriteFiles,
+    ReadGit, ReadSystem, RealPaths, RunProcesses, Sandbox, SearchText, UndoFiles, WorkersConfig,
+    Workspace, WriteFiles,
 };
 use haft_mcp::Fleet;
 use haft_policy::{Layer, Places, Policy, PolicyError, Who};
@@ -38,6 +38,9 @@ use crate::terminal::fail::{Failed, Hinted, Usage};
 pub(crate) const GUARDIAN: &str = "__guardian";
 /// First argument of a command on its way out of our session.
 pub(crate) const SESSION: &str = "__session";
+
+/// First argument of a process that does a part of a call for us.
+pub(crate) const WORKER: &str = "__worker";
 
 /// Where the environment of a login shell is kept between runs.
 const LOGIN: &str = "login";
@@ -383,6 +386,7 @@ fn empowered(
             session: ourselves(SESSION),
             watched: ourselves(WATCHED).filter(|_| config.undo.enabled()),
             background,
+            workers: workers(config),
             ..ProcessConfig::default()
         },
         workspace.clone(),
@@ -399,11 +403,11 @@ fn empowered(
         processes.shell().to_owned(),
     ));
     powers.insert(processes.clone());
-    powers.insert(ReadFiles::new(workspace.clone()));
+    powers.insert(ReadFiles::new(workspace.clone()).through(processes.workers()));
     powers.insert(ListFiles::new(workspace.clone()));
     powers.insert(FindFiles::new(workspace.clone()));
     powers.insert(search);
-    powers.insert(WriteFiles::new(workspace.clone()));
+    powers.insert(WriteFiles::new(workspace.clone()).through(processes.workers()));
     powers.insert(EditFiles::new(workspace.clone()));
     powers.insert(ChangeFiles::new(workspace.clone()));
     powers.insert(UndoFiles::new(workspace.clone()));
@@ -440,6 +444,18 @@ fn sandbox(home: &Home, config: &Config) -> Sandbox {
         roots: config.files.roots.iter().map(PathBuf::from).collect(),
         limits: Limits::default(),
     }
+}
+
+/// Without the path of our own program no worker starts, and what they should do is refused.
+fn workers(config: &Config) -> Option<WorkersConfig> {
+    let section = &config.workers;
+    section.enabled().then(|| WorkersConfig {
+        count: section.count() as usize,
+        memory: section.memory_mb() << 20,
+        // Our allocator takes a gigabyte of room at its start, unless it is told not to.
+        variables: vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())],
+        ..WorkersConfig::new(ourselves(WORKER).unwrap_or_default())
+    })
 }
 
 /// Our own program in one of its hidden modes.

@@ -13,6 +13,7 @@ mod ignored;
 mod list;
 mod open;
 mod read;
+mod reader;
 mod remove;
 mod seen;
 mod steps;
@@ -25,19 +26,24 @@ use std::path::{Path, PathBuf};
 
 use haft_core::{Effects, ResolvePath, Resource, ToolError};
 use rustix::fs::{CWD, Mode, OFlags};
+use serde::{Deserialize, Serialize};
 
 pub use change::{Before, ChangeFiles, FileChange, NewMode, SnapshotStamp};
 pub use edit::{EditFiles, Snapshot};
 pub(crate) use haft_core::protected::{KEY_FILES, KEY_FOLDERS, KEY_PAIRS, PAIRS, START_UP};
 pub use haft_core::protected::{holds_secrets, is_protected};
 pub use list::{Entry, EntryKind, ListFiles, ListRequest, Listing};
-pub use read::{LineRange, ReadFiles, Reading};
+pub use read::{LineRange, Reading};
+pub(crate) use read::{read_bytes_now, read_now};
+pub use reader::ReadFiles;
 pub use undo::UndoFiles;
 pub use write::WriteFiles;
+pub(crate) use write::{present_now, write_now};
 
-use crate::undo::Checkpoints;
+use crate::place::path_bytes;
+use crate::undo::{Checkpoints, UndoConfig};
 use error::clipped;
-pub(crate) use error::{failure, not_regular};
+pub(crate) use error::{cancelled, failure, not_regular};
 pub(crate) use open::open_dir;
 use seen::Seen;
 use walk::{Stopped, Why};
@@ -73,6 +79,24 @@ pub struct Workspace {
     checkpoints: Option<Checkpoints>,
 }
 
+/// A workspace in words.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Described {
+    /// The workspace first
+    roots: Vec<DescribedRoot>,
+    #[serde(with = "path_bytes")]
+    pub(crate) home: PathBuf,
+    undo: Option<UndoConfig>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct DescribedRoot {
+    #[serde(with = "path_bytes")]
+    path: PathBuf,
+    /// Device and number: the path alone may be another folder's by now
+    folder: Option<(u64, u64)>,
+}
+
 #[derive(Debug)]
 struct Root {
     path: PathBuf,
@@ -80,10 +104,12 @@ struct Root {
 }
 
 /// A place in the workspace: where a path really leads, links followed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolved {
     root: usize,
+    #[serde(with = "path_bytes")]
     relative: PathBuf,
+    #[serde(with = "path_bytes")]
     absolute: PathBuf,
 }
 
@@ -148,6 +174,34 @@ impl Workspace {
             way_home,
             seen: Seen::default(),
             checkpoints: None,
+        })
+    }
+
+    /// What another process needs to open the very same places.
+    pub(crate) fn described(&self) -> Described {
+        Described {
+            roots: self.roots.iter().map(Root::described).collect(),
+            home: self.way_home.clone(),
+            undo: self.checkpoints.as_ref().map(Checkpoints::config),
+        }
+    }
+
+    /// Open what another process described: the same folders, or none.
+    pub(crate) fn from_described(described: &Described) -> Result<Self, ToolError> {
+        let mut paths = described.roots.iter().map(|root| root.path.clone());
+        let workspace = Workspace::open(FilesConfig {
+            workspace: paths.next().unwrap_or_default(),
+            roots: paths.collect(),
+            home: described.home.clone(),
+        })?;
+        for (root, expected) in workspace.roots.iter().zip(&described.roots) {
+            if root.described() != *expected {
+                return Err(error::moved(&expected.path));
+            }
+        }
+        Ok(match described.undo {
+            Some(undo) => workspace.keeping(Checkpoints::new(&described.home, undo)),
+            None => workspace,
         })
     }
 
@@ -290,6 +344,16 @@ impl Root {
         let handle = rustix::fs::openat(CWD, &path, flags, Mode::empty())
             .map_err(|error| unusable(error.into()))?;
         Ok(Root { path, handle })
+    }
+
+    // The fields' types differ between platforms, so some casts are empty on some of them.
+    #[allow(clippy::unnecessary_cast)]
+    fn described(&self) -> DescribedRoot {
+        let stat = rustix::fs::fstat(&self.handle).ok();
+        DescribedRoot {
+            path: self.path.clone(),
+            folder: stat.map(|stat| (stat.st_dev as u64, stat.st_ino as u64)),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use haft_core::ToolError;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::error::{failure, is_directory, not_regular};
 
@@ -22,8 +23,8 @@ pub(super) struct OpenFile {
 }
 
 /// Tells one state of a file from another without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
     device: u64,
     inode: u64,
     size: i64,

@@ -1,20 +1,21 @@
 //! Reading: a range of lines without holding the rest, images whole, other binary files not at
 //! all. Everything is read from one handle, so what was checked is what is read.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
 
-use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
+use haft_core::{CancelToken, ToolError};
+use serde::{Deserialize, Serialize};
 
 use super::encoding;
 use super::error::{cancelled, failure};
-use super::open::{OpenFile, open_regular};
+use super::open::{OpenFile, Stamp, open_regular};
 use super::seen::Version;
 use super::{Resolved, Workspace};
-use crate::blocking::blocking;
+use crate::workers::base64_bytes;
 
 /// Largest text that is held in memory at once.
 pub(super) const TEXT_LIMIT: u64 = 256 << 20;
@@ -26,21 +27,13 @@ const BYTES_LIMIT: u64 = 10 << 20;
 const FOREIGN_LIMIT: u64 = 64 << 20;
 
 /// Files up to this size are read where we are; larger ones on a thread that may block.
-const INLINE: u64 = 256 << 10;
+pub(super) const INLINE: u64 = 256 << 10;
 
 /// How much of a file tells its type.
 const HEAD: usize = 8 << 10;
 
-/// The power to read files.
-#[derive(Debug, Clone)]
-pub struct ReadFiles(Arc<Workspace>);
-
-impl Power for ReadFiles {
-    const CAPABILITIES: &'static [Capability] = &[Capability::FilesystemRead];
-}
-
 /// Which lines to read.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct LineRange {
     /// Lines to leave out at the start
     pub offset: u64,
@@ -49,7 +42,7 @@ pub struct LineRange {
 }
 
 /// What a file turned out to hold.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reading {
     /// Lines, each as its 1-based number, a tab and the line
     Text {
@@ -58,64 +51,77 @@ pub enum Reading {
         /// Lines that came before, which is all of them when none was in the range
         skipped: u64,
         /// What the text was decoded from, where that was not UTF-8
-        encoding: Option<&'static str>,
+        encoding: Option<Cow<'static, str>>,
     },
     Image {
-        mime_type: &'static str,
+        mime_type: Cow<'static, str>,
+        #[serde(with = "base64_bytes")]
         data: Vec<u8>,
     },
 }
 
-impl ReadFiles {
-    pub fn new(workspace: Arc<Workspace>) -> Self {
-        ReadFiles(workspace)
-    }
+/// What was read, and which state of the file it was.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ReadOutcome {
+    pub(super) reading: Reading,
+    /// Of the content, if that was all of it
+    hash: Option<[u8; 32]>,
+    stamp: Stamp,
+}
 
-    pub fn resolve(&self, path: &str) -> Result<Resolved, ToolError> {
-        self.0.resolve(path)
+impl ReadOutcome {
+    pub(super) fn version(&self) -> Version {
+        match self.hash {
+            Some(hash) => Version::Content(hash.into()),
+            None => Version::Part(self.stamp),
+        }
     }
+}
 
-    /// Lines of a text file, or an image whole.
-    pub async fn read(
-        &self,
-        place: &Resolved,
-        range: LineRange,
-        cx: &ToolContext,
-    ) -> Result<Reading, ToolError> {
-        let opened = open_regular(self.0.handle(place), place.relative(), place.path())?;
-        let inline = opened.size <= INLINE;
-        let (workspace, place) = (self.0.clone(), place.clone());
-        let (session, cancel) = (cx.caller.session.clone(), cx.cancel.clone());
-        let work = move || {
-            let stamp = opened.stamp;
-            let (reading, hash) = classify_and_read(opened, range, place.path(), &cancel)?;
-            let version = hash.map_or(Version::Part(stamp), Version::Content);
-            workspace.seen.note(&session, place.path(), version);
-            Ok(reading)
-        };
-        if inline { work() } else { blocking(work).await }
-    }
+pub(super) fn open(workspace: &Workspace, place: &Resolved) -> Result<OpenFile, ToolError> {
+    open_regular(workspace.handle(place), place.relative(), place.path())
+}
 
-    /// A whole file of any kind.
-    pub async fn read_bytes(
-        &self,
-        place: &Resolved,
-        cx: &ToolContext,
-    ) -> Result<Vec<u8>, ToolError> {
-        let opened = open_regular(self.0.handle(place), place.relative(), place.path())?;
-        let (place, cancel) = (place.clone(), cx.cancel.clone());
-        blocking(
-            move || match read_capped(&opened.file, BYTES_LIMIT, &cancel) {
-                Ok(data) => Ok(data),
-                Err(Unreadable::TooLarge) => Err(ToolError::failed(format!(
-                    "file is larger than 10 MB: `{}` ({} bytes)",
-                    place.path().display(),
-                    opened.size
-                ))),
-                Err(other) => Err(other.told(&place, opened.size)),
-            },
-        )
-        .await
+/// Read where we are, waiting for the disk.
+pub(crate) fn read_now(
+    workspace: &Workspace,
+    place: &Resolved,
+    range: LineRange,
+    cancel: &CancelToken,
+) -> Result<ReadOutcome, ToolError> {
+    read_opened(open(workspace, place)?, place, range, cancel)
+}
+
+pub(super) fn read_opened(
+    opened: OpenFile,
+    place: &Resolved,
+    range: LineRange,
+    cancel: &CancelToken,
+) -> Result<ReadOutcome, ToolError> {
+    let stamp = opened.stamp;
+    let (reading, hash) = classify_and_read(opened, range, place.path(), cancel)?;
+    Ok(ReadOutcome {
+        reading,
+        hash: hash.map(Into::into),
+        stamp,
+    })
+}
+
+/// A whole file of any kind, waiting for the disk.
+pub(crate) fn read_bytes_now(
+    workspace: &Workspace,
+    place: &Resolved,
+    cancel: &CancelToken,
+) -> Result<Vec<u8>, ToolError> {
+    let opened = open(workspace, place)?;
+    match read_capped(&opened.file, BYTES_LIMIT, cancel) {
+        Ok(data) => Ok(data),
+        Err(Unreadable::TooLarge) => Err(ToolError::failed(format!(
+            "file is larger than 10 MB: `{}` ({} bytes)",
+            place.path().display(),
+            opened.size
+        ))),
+        Err(other) => Err(other.told(place, opened.size)),
     }
 }
 
@@ -188,6 +194,7 @@ fn read_binary(
     match read_capped(&opened.file, BYTES_LIMIT, cancel) {
         Ok(data) => {
             let hash = blake3::hash(&data);
+            let mime_type = mime_type.into();
             Ok((Reading::Image { mime_type, data }, Some(hash)))
         }
         Err(Unreadable::TooLarge) => Err(ToolError::failed(format!(
@@ -233,7 +240,7 @@ fn read_foreign(
         numbered,
         lines,
         skipped,
-        encoding: form.foreign(),
+        encoding: form.foreign().map(Cow::Borrowed),
     };
     Ok((reading, Some(hash)))
 }

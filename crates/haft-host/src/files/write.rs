@@ -20,10 +20,14 @@ use super::seen::Version;
 use super::{Resolved, Workspace};
 use crate::blocking::blocking;
 use crate::undo::{Lost, Mark, Touch};
+use crate::workers::{Bytes, Job, Workers};
 
 /// The power to create and replace files.
 #[derive(Debug, Clone)]
-pub struct WriteFiles(Arc<Workspace>);
+pub struct WriteFiles {
+    workspace: Arc<Workspace>,
+    workers: Option<Workers>,
+}
 
 impl Power for WriteFiles {
     const CAPABILITIES: &'static [Capability] = &[Capability::FilesystemWrite];
@@ -31,11 +35,21 @@ impl Power for WriteFiles {
 
 impl WriteFiles {
     pub fn new(workspace: Arc<Workspace>) -> Self {
-        WriteFiles(workspace)
+        WriteFiles {
+            workspace,
+            workers: None,
+        }
+    }
+
+    /// Write in these workers, if there are any, and not in this process.
+    #[must_use]
+    pub fn through(mut self, workers: Option<&Workers>) -> Self {
+        self.workers = workers.cloned();
+        self
     }
 
     pub fn resolve(&self, path: &str) -> Result<Resolved, ToolError> {
-        self.0.resolve_for_writing(path)
+        self.workspace.resolve_for_writing(path)
     }
 
     /// Give a file this content, making folders on the way. The answer is what cannot be put
@@ -46,7 +60,19 @@ impl WriteFiles {
         content: Vec<u8>,
         cx: &ToolContext,
     ) -> Result<Vec<Lost>, ToolError> {
-        replace(&self.0, place, content, Expected::Anything, cx).await
+        let Some(workers) = &self.workers else {
+            return replace(&self.workspace, place, content, Expected::Anything, cx).await;
+        };
+        let version = Version::Content(blake3::hash(&content));
+        let job = Job::Write {
+            place: place.clone(),
+            content: Bytes(content),
+            mark: Mark::of(cx),
+        };
+        let lost = workers.ask(&job, &cx.cancel, &mut |_| {}).await?;
+        let seen = &self.workspace.seen;
+        seen.note(&cx.caller.session, place.path(), version);
+        Ok(lost)
     }
 
     /// What the file holds now, for telling what would change. None where there is no file.
@@ -55,18 +81,30 @@ impl WriteFiles {
         place: &Resolved,
         cx: &ToolContext,
     ) -> Result<Option<Vec<u8>>, ToolError> {
-        let (workspace, place, cancel) = (self.0.clone(), place.clone(), cx.cancel.clone());
-        blocking(move || {
-            let handle = workspace.handle(&place);
-            let Some(opened) = open_if_present(handle, place.relative(), place.path())? else {
-                return Ok(None);
-            };
-            read_capped(&opened.file, TEXT_LIMIT, &cancel)
-                .map(Some)
-                .map_err(|error| error.told(&place, opened.size))
-        })
-        .await
+        let (place, cancel) = (place.clone(), cx.cancel.clone());
+        if let Some(workers) = &self.workers {
+            let job = Job::Present { place };
+            let present: Option<Bytes> = workers.ask(&job, &cancel, &mut |_| {}).await?;
+            return Ok(present.map(|bytes| bytes.0));
+        }
+        let workspace = self.workspace.clone();
+        blocking(move || present_now(&workspace, &place, &cancel)).await
     }
+}
+
+/// What a file holds now, waiting for the disk. None where there is no file.
+pub(crate) fn present_now(
+    workspace: &Workspace,
+    place: &Resolved,
+    cancel: &CancelToken,
+) -> Result<Option<Vec<u8>>, ToolError> {
+    let handle = workspace.handle(place);
+    let Some(opened) = open_if_present(handle, place.relative(), place.path())? else {
+        return Ok(None);
+    };
+    read_capped(&opened.file, TEXT_LIMIT, cancel)
+        .map(Some)
+        .map_err(|error| error.told(place, opened.size))
 }
 
 /// What must be there for a replacement to go ahead.
@@ -87,14 +125,37 @@ pub(super) async fn replace(
     let (workspace, place, mark) = (workspace.clone(), place.clone(), Mark::of(cx));
     let (session, cancel) = (cx.caller.session.clone(), cx.cancel.clone());
     blocking(move || {
-        let root = workspace.handle(&place);
-        let work = || replace_now(root, &place, &content, expected, &cancel);
-        let ((), lost) = workspace.kept(mark, &[(&place, Touch::Here)], work)?;
+        let lost = put(&workspace, &place, &content, expected, mark, &cancel)?;
         let version = Version::Content(blake3::hash(&content));
         workspace.seen.note(&session, place.path(), version);
         Ok(lost)
     })
     .await
+}
+
+/// Give a file this content, whatever it holds, waiting for the disk.
+pub(crate) fn write_now(
+    workspace: &Workspace,
+    place: &Resolved,
+    content: &[u8],
+    mark: Mark,
+    cancel: &CancelToken,
+) -> Result<Vec<Lost>, ToolError> {
+    put(workspace, place, content, Expected::Anything, mark, cancel)
+}
+
+fn put(
+    workspace: &Workspace,
+    place: &Resolved,
+    content: &[u8],
+    expected: Expected,
+    mark: Mark,
+    cancel: &CancelToken,
+) -> Result<Vec<Lost>, ToolError> {
+    let root = workspace.handle(place);
+    let work = || replace_now(root, place, content, expected, cancel);
+    let ((), lost) = workspace.kept(mark, &[(place, Touch::Here)], work)?;
+    Ok(lost)
 }
 
 fn replace_now(

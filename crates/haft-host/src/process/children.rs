@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, getpgrp, getpid, set_child_subreaper, waitid};
 
+use super::memory;
 use super::procfs::{self, Stat};
 
 /// Held for reading from before a process starts until it is on the list, and while one is taken
@@ -25,7 +26,7 @@ static STRANGERS: OnceLock<Vec<(i32, u64)>> = OnceLock::new();
 
 struct Started {
     pid: i32,
-    /// None for what is no call: the guardian
+    /// None for what is no call: the guardian, a worker
     tag: Option<Arc<str>>,
 }
 
@@ -37,8 +38,10 @@ pub(super) struct Orphan {
     pub(super) tags: Vec<String>,
     /// It has no environment now, and may be about to have one
     pub(super) unsure: bool,
-    /// No running call can be its own but the only one there is
+    /// It names no command that runs, and may be anybody's
     pub(super) unclaimed: bool,
+    /// Commands that run now and could have left it
+    pub(super) commands: usize,
 }
 
 /// Become the reaper of all that is below, once.
@@ -60,7 +63,9 @@ pub(super) fn spawn(
     tag: Option<Arc<str>>,
 ) -> io::Result<std::process::Child> {
     let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+    let lifted = memory::lifted();
     let child = command.spawn()?;
+    drop(lifted);
     started().push(Started {
         pid: child.id() as i32,
         tag,
@@ -122,7 +127,8 @@ pub(super) fn orphans() -> Vec<Orphan> {
             tags: its_tags,
             unsure: environment.is_empty() && stat.busy,
             // As process 1 we inherit the orphans of the whole container.
-            unclaimed: !claimed && calls <= 1 && me != 1,
+            unclaimed: !claimed && me != 1,
+            commands: calls,
         });
     }
     orphans

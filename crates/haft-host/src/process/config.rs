@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::fs::{Access, access};
 
 use super::login::LoginConfig;
-use crate::{EnvPolicy, Sandbox};
+use crate::{EnvPolicy, Sandbox, WorkersConfig};
 
 /// No configuration lets a command run longer.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -39,6 +39,8 @@ pub struct ProcessConfig {
     pub background: bool,
     /// How long a session can be asked about after its end
     pub retention: Duration,
+    /// Worker processes for what ends with its call; none to do it in this process
+    pub workers: Option<WorkersConfig>,
 }
 
 impl Default for ProcessConfig {
@@ -55,6 +57,7 @@ impl Default for ProcessConfig {
             watched: None,
             background: false,
             retention: Duration::from_secs(30 * 60),
+            workers: None,
         }
     }
 }

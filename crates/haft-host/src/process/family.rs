@@ -4,7 +4,7 @@
 //! leaves; the tree of parents, which a double fork cuts; and a tag in the environment, which
 //! `env -i` throws away. A process counts as family when any of them leads to it. One that cut
 //! all three became our own child (see [`super::children`]) and is taken along as soon as no
-//! other command runs that could have left it.
+//! other command runs that could have left it. A worker is such a family too.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,6 +31,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Family {
     pub(super) leader: Pid,
     pub(super) tag: Arc<str>,
+    pub(super) kind: Kind,
+}
+
+/// What a family stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One call's command
+    Command,
+    /// A worker: what its calls leave behind comes to it, and to us only when it dies
+    Worker,
 }
 
 /// A process by its pid and start time: the pid alone may be another one's tomorrow.
@@ -59,7 +69,11 @@ impl Family {
             descend(leader, &mut members);
         }
         for orphan in children::orphans() {
-            let ours = orphan.unclaimed
+            let others = match self.kind {
+                Kind::Command => orphan.commands.saturating_sub(1),
+                Kind::Worker => orphan.commands,
+            };
+            let ours = (orphan.unclaimed && others == 0)
                 || orphan.stat.group == leader
                 || orphan.tags.iter().any(|tag| **tag == *self.tag);
             if ours {

@@ -26,7 +26,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// Our end of the line to the guardian.
 #[derive(Debug)]
-pub(super) struct Guardian {
+pub(crate) struct Guardian {
     argv: Vec<OsString>,
     line: Mutex<Line>,
 }

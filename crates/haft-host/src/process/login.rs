@@ -78,7 +78,7 @@ const OF_SYSTEM: &[&str] = &[
 ];
 
 /// Variables, in the order they came.
-pub(super) type Variables = Vec<(OsString, OsString)>;
+pub(crate) type Variables = Vec<(OsString, OsString)>;
 
 /// What is known, and for which state of the start-up files.
 #[derive(Debug, Default)]

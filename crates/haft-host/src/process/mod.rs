@@ -9,6 +9,7 @@ mod descriptors;
 mod family;
 mod guardian;
 mod login;
+mod memory;
 mod noting;
 mod partner;
 mod prepare;
@@ -46,11 +47,18 @@ pub use signals::signal_name;
 pub use started::settle;
 pub use terminal::TerminalSize;
 
+pub(crate) use family::Kind;
+pub(crate) use guardian::Guardian;
+pub(crate) use login::Variables;
+pub(crate) use memory::keep_to;
+pub(crate) use prepare::Group;
+pub(crate) use started::{Started, start_connected};
+
 use crate::sandbox::Input;
 use crate::undo::Mark;
+use crate::workers::{Job, RunJob, Setup, Workers};
 use crate::{FileResults, Workspace, filter_env};
-use guardian::Guardian;
-use login::{Login, Variables};
+use login::Login;
 use noting::Noting;
 use record::Keep;
 use sessions::Sessions;
@@ -74,6 +82,8 @@ struct Inner {
     guardian: Option<Arc<Guardian>>,
     sessions: Arc<Sessions>,
     login: Login,
+    /// Who runs the commands that end with their call, if not we ourselves
+    workers: Option<Workers>,
 }
 
 impl Power for RunProcesses {
@@ -95,9 +105,15 @@ impl RunProcesses {
             .guardian
             .clone()
             .map(|argv| Arc::new(Guardian::new(argv)));
+        let shell = config.shell();
+        let workers = config.workers.clone().map(|wanted| {
+            let setup = Setup::new(&config, &shell, &workspace, results.as_deref());
+            Workers::new(wanted, setup, guardian.clone())
+        });
         RunProcesses {
             inner: Arc::new(Inner {
-                shell: config.shell(),
+                shell,
+                workers,
                 sessions: Arc::new(Sessions::default()),
                 login: Login::default(),
                 config,
@@ -110,6 +126,11 @@ impl RunProcesses {
 
     pub fn config(&self) -> &ProcessConfig {
         &self.inner.config
+    }
+
+    /// The workers that commands run in, if they do, for other powers to use.
+    pub fn workers(&self) -> Option<&Workers> {
+        self.inner.workers.as_ref()
     }
 
     /// The shell that runs command lines.
@@ -186,13 +207,33 @@ impl RunProcesses {
         watch: Watch<'_>,
         mark: Option<Mark>,
     ) -> Result<Finished, ToolError> {
+        let environment = self.environment_unless(watch.cancel).await;
+        let Some(workers) = &self.inner.workers else {
+            return self.run_here(request, environment, watch, mark).await;
+        };
+        let job = Job::Run(RunJob {
+            request,
+            environment,
+            session: watch.session.to_owned(),
+            mark,
+        });
+        workers.ask(&job, watch.cancel, watch.live).await
+    }
+
+    /// The same in this process, with an environment that is known.
+    pub(crate) async fn run_here(
+        &self,
+        request: ShellRequest,
+        environment: Variables,
+        watch: Watch<'_>,
+        mark: Option<Mark>,
+    ) -> Result<Finished, ToolError> {
         let config = &self.inner.config;
         let argv = [
             self.inner.shell.as_os_str(),
             "-c".as_ref(),
             request.line.as_ref(),
         ];
-        let environment = self.environment_unless(watch.cancel).await;
         let workspace = self.inner.workspace.path();
         let (streams, input) = alone(request.terminal)?;
         let mut noting = Noting::begin(&self.inner, mark);

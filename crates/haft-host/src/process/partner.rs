@@ -14,6 +14,7 @@ use haft_core::ToolError;
 use tokio::net::unix::pipe;
 
 use super::RunProcesses;
+use super::family::Kind;
 use super::prepare::plain;
 use super::run::wait_for;
 use super::started::{Started, start_connected};
@@ -103,7 +104,7 @@ impl RunProcesses {
             .stdout(their_output)
             .stderr(their_errors);
         let guardian = self.inner.guardian.clone();
-        let (started, exit) = start_connected(command, &directory, group, guardian)?;
+        let (started, exit) = start_connected(command, &directory, group, Kind::Command, guardian)?;
         let complaints = Complaints::default();
         let errors = pipe::Receiver::from_owned_fd(errors.into())?;
         // Ends with the pipe, which ends with the program.

@@ -106,7 +106,7 @@ fn watched(wrapper: &[OsString], watcher: &str, inner: &Command) -> Command {
 
 /// Who makes the command a group of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
+pub(crate) enum Group {
     /// We do, at its start
     Given,
     /// It does, with a session of its own

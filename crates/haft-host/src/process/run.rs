@@ -10,12 +10,14 @@ use haft_core::{CancelToken, ToolError};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Signal, WaitIdStatus};
+use serde::{Deserialize, Serialize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::place::path_bytes;
 use crate::{Level, Lost};
 
 use super::family::{Ending, Step};
@@ -30,10 +32,11 @@ const CHUNK: usize = 64 * 1024;
 const WIDE_PIPE: usize = 1024 * 1024;
 
 /// A line for the shell.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ShellRequest {
     pub line: String,
     /// Absolute, and there
+    #[serde(with = "path_bytes")]
     pub cwd: PathBuf,
     /// Zero for as long as the configuration allows
     pub timeout: Duration,
@@ -42,7 +45,7 @@ pub struct ShellRequest {
 }
 
 /// A command that has ended, with all it started.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Finished {
     /// None when a signal ended it
     pub exit_code: Option<i32>,
@@ -69,7 +72,7 @@ pub struct Finished {
     /// Where the whole output can be read, when `output` is not all of it
     pub handle: Option<String>,
     /// Why there is none, if there should be
-    pub keep_error: Option<io::Error>,
+    pub keep_error: Option<String>,
     /// What it changed that cannot be put back
     pub lost: Vec<Lost>,
 }
@@ -288,7 +291,7 @@ fn report(status: Option<WaitIdStatus>, stop: Stop, recorded: Recorded, times: T
         total_bytes: recorded.bytes,
         total_chars: recorded.chars,
         handle: recorded.handle,
-        keep_error: recorded.spill_error,
+        keep_error: recorded.spill_error.map(|error| error.to_string()),
         lost: Vec::new(),
     }
 }

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-use super::family::{Ending, Family, Step};
+use super::family::{Ending, Family, Kind, Step};
 use super::guardian::Guardian;
 use super::prepare::Group;
+use super::signals::signal_name;
 use super::terminal::Streams;
 use super::{CALL_VARIABLE, children};
 
@@ -22,7 +23,8 @@ use super::{CALL_VARIABLE, children};
 const STUBBORN: u32 = 30;
 
 /// Holds a running command: when this goes, the command goes.
-pub(super) struct Started {
+#[derive(Debug)]
+pub(crate) struct Started {
     pub(super) family: Family,
     ended: bool,
     guardian: Option<Arc<Guardian>>,
@@ -47,7 +49,7 @@ pub(super) fn start(
     guardian: Option<Arc<Guardian>>,
 ) -> io::Result<Beginning> {
     let output = streams.connect(&mut command)?;
-    let (started, exit) = start_connected(command, directory, group, guardian)?;
+    let (started, exit) = start_connected(command, directory, group, Kind::Command, guardian)?;
     Ok(Beginning {
         started,
         exit,
@@ -55,11 +57,12 @@ pub(super) fn start(
     })
 }
 
-/// The same for a command whose streams are set already.
-pub(super) fn start_connected(
+/// The same for a command that has its streams. The descriptor is readable once it has ended.
+pub(crate) fn start_connected(
     mut command: Command,
     directory: &Path,
     group: Group,
+    kind: Kind,
     guardian: Option<Arc<Guardian>>,
 ) -> io::Result<(Started, OwnedFd)> {
     let tag: Arc<str> = random_tag()?.into();
@@ -74,7 +77,8 @@ pub(super) fn start_connected(
     if let Some(guardian) = &guardian {
         guardian.watch(&tag);
     }
-    let spawned = children::spawn(&mut command, Some(tag.clone()));
+    let counted = (kind == Kind::Command).then(|| tag.clone());
+    let spawned = children::spawn(&mut command, counted);
     // Our copies of its ends go, or the output would never end.
     drop(command);
     let leader = match spawned {
@@ -90,7 +94,7 @@ pub(super) fn start_connected(
         guardian.leads(&tag, leader);
     }
     let started = Started {
-        family: Family { leader, tag },
+        family: Family { leader, tag, kind },
         ended: false,
         guardian,
     };
@@ -99,6 +103,25 @@ pub(super) fn start_connected(
 }
 
 impl Started {
+    /// Whether the leader has not ended yet.
+    pub(crate) fn lives(&self) -> bool {
+        self.family.leader_status().is_none()
+    }
+
+    /// Wait for the leader's end, and say how it came.
+    pub(crate) async fn ended(&self) -> String {
+        loop {
+            if let Some(status) = self.family.leader_status() {
+                return match (status.exit_status(), status.terminating_signal()) {
+                    (_, Some(signal)) => signal_name(signal),
+                    (Some(code), _) => format!("exit code {code}"),
+                    (None, None) => "it has ended".to_owned(),
+                };
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// Nobody of the family is left: let go of the leader.
     pub(super) fn let_go(&mut self) {
         self.ended = true;

@@ -9,13 +9,14 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use serde::{Deserialize, Serialize};
 use tokio::net::unix::pipe::Sender;
 
 /// What a program reads as the end of its input when it stands where a line begins.
 const END_OF_INPUT: u8 = 4;
 
 /// How large a terminal says it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalSize {
     pub columns: u16,
     pub rows: u16,

@@ -57,7 +57,7 @@ impl fmt::Display for Level {
 
 /// What a caller is kept to. A level says what is meant; `without` what the owner knows to be
 /// missing on this machine and goes without.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolation {
     pub level: Level,
     pub without: Vec<Weaker>,

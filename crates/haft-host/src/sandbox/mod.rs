@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use haft_core::ToolError;
+use serde::{Deserialize, Serialize};
 
 pub use launch::launcher_main;
 pub use level::{Isolation, Level, Weaker};
@@ -51,7 +52,7 @@ const OUTSIDE: [&str; 6] = [
 ];
 
 /// What the commands of a session are kept to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sandbox {
     /// Program and arguments that end in [`launcher_main`]
     pub launcher: Vec<OsString>,

@@ -28,9 +28,10 @@ pub(crate) use restore::unkept;
 use crate::retention::{Retention, stay};
 use blobs::{Blobs, Digest};
 use log::{Done, Head, Spelled, Stored, Writer};
+use serde::{Deserialize, Serialize};
 
 /// How much is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoConfig {
     /// Bytes of one file
     pub max_file: u64,
@@ -73,6 +74,10 @@ impl Checkpoints {
             place,
             config,
         }
+    }
+
+    pub(crate) fn config(&self) -> UndoConfig {
+        self.config
     }
 
     /// Start to note the changes of a call. Roots come with their handles, the workspace first.

@@ -101,11 +101,11 @@ impl Tool for Read {
                 });
                 if let Some(encoding) = encoding {
                     shown.push_str(&format!("\n[decoded from {encoding}]"));
-                    structured["encoding"] = encoding.into();
+                    structured["encoding"] = encoding.as_ref().into();
                 }
                 Ok(Output::text(shown).and_structured(structured))
             }
-            Reading::Image { mime_type, data } => Ok(image(place, mime_type, &data)),
+            Reading::Image { mime_type, data } => Ok(image(place, &mime_type, &data)),
         }
     }
 }

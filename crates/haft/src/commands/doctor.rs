@@ -20,6 +20,9 @@ struct Report {
     backends: Vec<Found>,
     isolation: Confined,
     login: String,
+    /// None where haft does everything itself
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workers: Option<Pool>,
     tools: usize,
     quarantined: Vec<haft_runtime::Quarantined>,
     /// Someone can be asked
@@ -52,6 +55,15 @@ struct Confined {
     kernel: Vec<Offered>,
 }
 
+/// The workers that commands and files are left to.
+#[derive(Serialize)]
+struct Pool {
+    count: usize,
+    memory_mb: u64,
+    /// Why none can be started, if so
+    trouble: Option<String>,
+}
+
 #[derive(Serialize)]
 struct Offered {
     name: String,
@@ -63,7 +75,7 @@ struct Offered {
 
 pub(crate) fn run(command: cli::Doctor) -> Result<u8> {
     let house = House::open(&command.seat, Wants::default())?;
-    let report = report(&house, login(&house)?);
+    let report = report(&house, login(&house)?, pool(&house)?);
     if command.json {
         show::json(&report)?;
     } else {
@@ -72,7 +84,7 @@ pub(crate) fn run(command: cli::Doctor) -> Result<u8> {
     Ok(0)
 }
 
-fn report(house: &House, login: String) -> Report {
+fn report(house: &House, login: String, workers: Option<Pool>) -> Report {
     let caller = house.session.caller();
     let snapshot = house.runtime.registry().snapshot();
     let loaded = &house.loaded;
@@ -97,6 +109,7 @@ fn report(house: &House, login: String) -> Report {
             })
             .collect(),
         login,
+        workers,
         isolation: confined(&loaded.effective.isolation.holds()),
         tools: snapshot.entries().len(),
         quarantined: snapshot.quarantined().to_vec(),
@@ -112,15 +125,30 @@ fn login(house: &House) -> Result<String> {
     if house.processes.config().login.is_none() {
         return Ok("no: commands have the environment of haft (shell.login)".to_owned());
     }
-    let engine = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let trouble = engine.block_on(house.processes.login_trouble());
+    let trouble = engine()?.block_on(house.processes.login_trouble());
     let shell = house.processes.shell().display();
     Ok(match trouble {
         None => format!("commands have the environment of `{shell} -l`"),
         Some(trouble) => format!("the environment of `{shell} -l` cannot be read: {trouble}"),
     })
+}
+
+/// The workers, if there are to be any; one is started to see whether that works.
+fn pool(house: &House) -> Result<Option<Pool>> {
+    let Some(workers) = house.processes.workers() else {
+        return Ok(None);
+    };
+    Ok(Some(Pool {
+        count: workers.config().count,
+        memory_mb: workers.config().memory >> 20,
+        trouble: engine()?.block_on(workers.trouble()),
+    }))
+}
+
+fn engine() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
 }
 
 fn confined(isolation: &Isolation) -> Confined {
@@ -220,6 +248,13 @@ fn print(report: &Report) {
     };
     facts.push(("questions", person.to_owned()));
     facts.push(("login", report.login.clone()));
+    if let Some(pool) = &report.workers {
+        let mut told = format!("{} at most, {} MB each", pool.count, pool.memory_mb);
+        if let Some(trouble) = &pool.trouble {
+            told = format!("{told}: none can be started: {trouble}");
+        }
+        facts.push(("workers", told));
+    }
     facts.extend(confinement(&report.isolation));
     facts.push((
         "remembered",

@@ -29,7 +29,6 @@ const KEYS: &[&str] = &[
     "tools.modules.*.credential",
     "tools.modules.*.middleware",
     "tools.modules.*.setup",
-    "workers",
 ];
 
 /// Modules that tools will come in.

@@ -2,7 +2,9 @@
 //! else. Policy is not judged here: there the untrusted file is a layer of its own, and the
 //! strictest layer wins.
 
-use super::sections::{Config, IsolationLevel, IsolationSection, ResultsSection, UndoSection};
+use super::sections::{
+    Config, IsolationLevel, IsolationSection, ResultsSection, UndoSection, WorkersSection,
+};
 
 // Long because it is a list of independent keys.
 /// The owner's settings with what the project file makes tighter. What it would widen is left
@@ -72,6 +74,9 @@ pub(super) fn narrowed(
             .is_some_and(|time| time != ours.login_timeout_ms())
     {
         ignored("shell.login", "it is the owner's to choose".to_owned());
+    }
+    if project.workers != WorkersSection::default() && project.workers != owner.workers {
+        ignored("workers", "it is the owner's to choose".to_owned());
     }
     for key in owners_own(project) {
         ignored(key, "what is kept is the owner's choice".to_owned());

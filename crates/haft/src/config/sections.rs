@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use haft_host::Retention;
+use haft_host::{Retention, WorkersConfig};
 use haft_policy::{AgentConfig, PolicyConfig, ProviderConfig, ToolsConfig};
 use haft_runtime::InjectionMode;
 use schemars::JsonSchema;
@@ -17,6 +17,7 @@ const MAX_TIMEOUT_MS: u64 = 30 * 60 * 1000;
 const MAX_OUTPUT: u64 = 10 << 20;
 const LOGIN_TIMEOUT_MS: u64 = 5000;
 const KEEP_DAYS: u64 = 30;
+const MIB: u64 = 1 << 20;
 
 /// Settings of haft: the owner's `config.yaml`, and `haft.yaml` in a workspace
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +47,8 @@ pub(crate) struct Config {
     pub(crate) results: ResultsSection,
     /// Servers whose tools haft offers as its own
     pub(crate) mcp: McpSection,
+    /// Processes of haft's own in which commands run and files are read and written
+    pub(crate) workers: WorkersSection,
 }
 
 /// Servers whose tools haft offers as its own
@@ -214,6 +217,24 @@ pub(crate) struct ResultsSection {
     pub(crate) keep_bytes: Option<u64>,
 }
 
+/// Processes of haft's own in which commands run and files are read and written
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WorkersSection {
+    /// Use workers; if not given, only when `count` is
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) enabled: Option<bool>,
+    /// Workers at once, 0 for none; 4 if not given
+    #[schemars(range(min = 0, max = 256))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) count: Option<u64>,
+    /// Megabytes of memory that one worker may have; its commands have limits of their own. 256
+    /// if not given
+    #[schemars(range(min = 32, max = 1_000_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) memory_mb: Option<u64>,
+}
+
 /// What is kept from the programs that tools start
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -321,6 +342,21 @@ impl UndoSection {
     }
 }
 
+impl WorkersSection {
+    /// Whoever gives a number wants them; `enabled` alone brings the usual number.
+    pub(crate) fn enabled(&self) -> bool {
+        self.enabled.unwrap_or(self.count.is_some()) && self.count() > 0
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.unwrap_or(WorkersConfig::COUNT as u64)
+    }
+
+    pub(crate) fn memory_mb(&self) -> u64 {
+        self.memory_mb.unwrap_or(WorkersConfig::MEMORY / MIB)
+    }
+}
+
 impl RuntimeSection {
     pub(crate) fn result_budget(&self) -> u64 {
         self.result_budget.unwrap_or(RESULT_BUDGET)
@@ -379,6 +415,9 @@ impl Config {
         config.undo.keep_bytes = Some(self.undo.retention().bytes);
         config.results.keep_days.get_or_insert(KEEP_DAYS);
         config.results.keep_bytes = Some(self.results.retention().bytes);
+        config.workers.enabled = Some(self.workers.enabled());
+        config.workers.count = Some(self.workers.count());
+        config.workers.memory_mb = Some(self.workers.memory_mb());
         config.tools.policy.get_or_insert_with(|| "full".to_owned());
         config.tools.autonomy.get_or_insert_default();
         config

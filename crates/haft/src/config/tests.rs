@@ -382,6 +382,7 @@ fn the_schema_explains_every_section() {
         "files",
         "shell",
         "isolation",
+        "workers",
     ] {
         let description = schema["properties"][section]["description"].as_str();
         assert!(

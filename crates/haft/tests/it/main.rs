@@ -35,3 +35,4 @@ mod tool_search;
 mod trust;
 mod undo;
 mod variants;
+mod workers;
