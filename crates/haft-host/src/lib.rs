@@ -48,7 +48,7 @@ pub use search::{
     Telling, TextFound, TextQuery,
 };
 pub use skills::{SkillFolder, find_skills, has_program, read_skill_file, skill_digest};
-pub use stdio::{Reader, Writer, standard_streams};
+pub use stdio::{Reader, Writer, read_silently, standard_streams};
 pub use system::{ReadSystem, SystemInfo};
 pub use trial::Trial;
 pub use undo::{Back, Checkpoints, Lost, Mark, Summary, UndoConfig, UndoPlan, Which};

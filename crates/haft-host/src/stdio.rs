@@ -1,11 +1,12 @@
 //! Our own standard input and output as asynchronous streams. Pipes and sockets are read where
 //! they are, without the thread that a terminal or a file needs: half the time for each message.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 
 use rustix::fs::{FileType, fstat};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{UnixStream, unix::pipe};
 
@@ -37,4 +38,21 @@ fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
     let stream = StdUnixStream::from(fd);
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)
+}
+
+/// A line typed at the terminal that standard input is, without showing it.
+pub fn read_silently(prompt: &str) -> io::Result<String> {
+    let stdin = io::stdin();
+    let before = tcgetattr(&stdin)?;
+    let mut silent = before.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    let mut stderr = io::stderr();
+    write!(stderr, "{prompt}")?;
+    stderr.flush()?;
+    tcsetattr(&stdin, OptionalActions::Flush, &silent)?;
+    let mut line = String::new();
+    let read = stdin.read_line(&mut line);
+    tcsetattr(&stdin, OptionalActions::Flush, &before)?;
+    writeln!(stderr)?;
+    read.map(|_| line)
 }

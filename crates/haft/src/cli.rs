@@ -3,6 +3,7 @@
 // Long because every command and flag is listed here, one after the other.
 
 mod mcp;
+mod secret;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use haft_runtime::{PromptStyle, Shape};
 use crate::wiring::tool_names;
 
 pub(crate) use mcp::{Mcp, McpAction};
+pub(crate) use secret::{Secret, SecretAction};
 
 /// The handle between a model and its tools.
 ///
@@ -42,13 +44,15 @@ pub(crate) enum Command {
     Batch(Batch),
     /// Serve haft's tools to an MCP client
     Mcp(Mcp),
+    /// Keep values that MCP servers need and nobody should read
+    Secret(Secret),
     /// Put back what a call changed in files
     Undo(Undo),
     /// See what policy says, and what it remembers
     Policy(Policy),
     /// See and check the config
     Config(Config),
-    /// Trust this workspace's haft.yaml
+    /// Trust this workspace's haft.yaml and .mcp.json
     Trust(Trust),
     /// Print a script that completes commands and tool names
     Completions(Completions),
@@ -388,10 +392,10 @@ pub(crate) struct Trust {
     /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Stop trusting it
+    /// Stop trusting them
     #[arg(long)]
     pub(crate) revoke: bool,
-    /// Folder whose haft.yaml is meant [default: the current one]
+    /// Folder whose files are meant [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 }

@@ -7,6 +7,7 @@ mod config;
 mod home;
 mod recording;
 mod remembered;
+mod secrets;
 mod servers;
 mod skills;
 mod terminal;

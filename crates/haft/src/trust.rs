@@ -1,6 +1,6 @@
 //! Which project files a person has trusted. `haft.yaml` arrives with a clone, so until its owner
-//! here has looked at it, it may only narrow. What is trusted is the exact bytes: one changed byte
-//! and the question stands again.
+//! here has looked at it, it may only narrow; `.mcp.json` starts nothing until then. What is trusted
+//! is the exact bytes: one changed byte and the question stands again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,34 @@ use crate::home::{Home, HomeError, path_text};
 
 const FILE: &str = "trust.json";
 const LARGEST: u64 = 4 << 20;
+
+/// The files of a project that a person can trust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProjectFile {
+    /// `haft.yaml`
+    Config,
+    /// `.mcp.json`
+    Servers,
+}
+
+impl ProjectFile {
+    pub(crate) const ALL: [ProjectFile; 2] = [ProjectFile::Config, ProjectFile::Servers];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ProjectFile::Config => config::PROJECT,
+            ProjectFile::Servers => ".mcp.json",
+        }
+    }
+
+    /// Under what the record keeps it.
+    fn key(self, workspace: &Path) -> Result<String, HomeError> {
+        match self {
+            ProjectFile::Config => path_text(workspace).map(str::to_owned),
+            ProjectFile::Servers => path_text(&workspace.join(self.name())).map(str::to_owned),
+        }
+    }
+}
 
 /// How the project file of a workspace stands with its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +49,7 @@ pub(crate) enum Standing {
     Trusted,
 }
 
-/// What was trusted so far: absolute workspace path to the hash of its `haft.yaml`.
+/// What was trusted so far: hashes by absolute path, that of the workspace for its `haft.yaml`.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
     hashes: BTreeMap<String, String>,
@@ -52,8 +80,9 @@ impl Trust {
         }
     }
 
-    pub(crate) fn standing(&self, workspace: &Path, bytes: &[u8]) -> Standing {
-        match workspace.to_str().and_then(|path| self.hashes.get(path)) {
+    pub(crate) fn standing(&self, workspace: &Path, file: ProjectFile, bytes: &[u8]) -> Standing {
+        let key = file.key(workspace).ok();
+        match key.and_then(|key| self.hashes.get(&key)) {
             None => Standing::New,
             Some(hash) if *hash == hash_of(bytes) => Standing::Trusted,
             Some(_) => Standing::Changed,
@@ -66,20 +95,26 @@ impl Trust {
 #[derive(Debug)]
 pub(crate) struct Shown {
     workspace: PathBuf,
+    pub(crate) file: ProjectFile,
     pub(crate) path: PathBuf,
     pub(crate) bytes: Vec<u8>,
     pub(crate) standing: Standing,
 }
 
-/// The project file of a workspace, if it has one.
-pub(crate) fn show(home: &Home, workspace: &Path) -> Result<Option<Shown>, ConfigError> {
+/// A project file of a workspace, if it has one.
+pub(crate) fn show(
+    home: &Home,
+    workspace: &Path,
+    file: ProjectFile,
+) -> Result<Option<Shown>, ConfigError> {
     let workspace = config::absolute(workspace)?;
-    let Some((path, bytes)) = config::read_project_file(&workspace)? else {
+    let Some((path, bytes)) = config::read_project_file(&workspace, file.name())? else {
         return Ok(None);
     };
-    let standing = Trust::read(home).standing(&workspace, &bytes);
+    let standing = Trust::read(home).standing(&workspace, file, &bytes);
     Ok(Some(Shown {
         workspace,
+        file,
         path,
         bytes,
         standing,
@@ -89,22 +124,22 @@ pub(crate) fn show(home: &Home, workspace: &Path) -> Result<Option<Shown>, Confi
 impl Shown {
     /// Remember that a person trusts these bytes in this workspace.
     pub(crate) fn accept(&self, home: &Home) -> Result<(), HomeError> {
-        let workspace = path_text(&self.workspace)?.to_owned();
+        let key = self.file.key(&self.workspace)?;
         change(home, |hashes| {
-            hashes.insert(workspace, hash_of(&self.bytes));
+            hashes.insert(key, hash_of(&self.bytes));
         })
     }
 }
 
-/// Trust no version of a workspace's project file any more; false if none was trusted.
+/// Trust no version of a workspace's project files any more; false if none was trusted.
 pub(crate) fn revoke(home: &Home, workspace: &Path) -> Result<bool, ConfigError> {
     let workspace = config::absolute(workspace)?;
-    let Ok(workspace) = path_text(&workspace) else {
-        return Ok(false);
-    };
     let mut was_there = false;
     change(home, |hashes| {
-        was_there = hashes.remove(workspace).is_some();
+        for file in ProjectFile::ALL {
+            let key = file.key(&workspace).ok();
+            was_there |= key.and_then(|key| hashes.remove(&key)).is_some();
+        }
     })?;
     Ok(was_there)
 }
@@ -151,14 +186,17 @@ mod tests {
         }
 
         fn shown(&self) -> Shown {
-            show(&self.home, &self.workspace()).unwrap().unwrap()
+            show(&self.home, &self.workspace(), ProjectFile::Config)
+                .unwrap()
+                .unwrap()
         }
     }
 
     #[test]
     fn one_changed_byte_asks_again() {
         let fixture = Fixture::new();
-        assert!(show(&fixture.home, &fixture.workspace()).unwrap().is_none());
+        let none = show(&fixture.home, &fixture.workspace(), ProjectFile::Config);
+        assert!(none.unwrap().is_none());
         fixture.write("tools: {policy: full}\n");
         let shown = fixture.shown();
         assert_eq!(shown.standing, Standing::New);
@@ -187,7 +225,8 @@ mod tests {
         let link = fixture.dir.path().join("link");
         std::os::unix::fs::symlink(fixture.workspace(), &link).unwrap();
         for path in [link, fixture.workspace().join("../work/.")] {
-            let shown = show(&fixture.home, &path).unwrap().unwrap();
+            let shown = show(&fixture.home, &path, ProjectFile::Config);
+            let shown = shown.unwrap().unwrap();
             assert_eq!(shown.standing, Standing::Trusted, "{}", path.display());
         }
     }

@@ -10,6 +10,7 @@ mod assignment;
 mod blocks;
 mod generic;
 mod judge;
+mod known;
 mod marks;
 mod prefilter;
 mod rules;
@@ -27,6 +28,7 @@ use serde_json::Value;
 
 use assignment::{ends_value, ends_word, slot_after, starts_word};
 use judge::{entropy, is_pronounceable, is_stand_in};
+pub use known::hide;
 use prefilter::{Hit, Prefilter};
 use rules::{Find, RULES};
 
@@ -133,6 +135,7 @@ fn scan(text: &str) -> Scan<'_> {
         work: 0,
     };
     PREFILTER.scan(text.as_bytes(), |hit| scan.try_rule(hit));
+    known::find(text.as_bytes(), |range| scan.push_whole(range));
     scan
 }
 
@@ -250,6 +253,7 @@ impl Scan<'_> {
             match merged.last_mut() {
                 Some(last) if span.range.start < last.range.end => {
                     last.range.end = last.range.end.max(span.range.end);
+                    last.shows_tail &= span.shows_tail;
                 }
                 _ => merged.push(span),
             }

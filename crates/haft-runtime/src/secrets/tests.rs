@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::rules::{RULES, pattern};
-use super::{PREFILTER, mask, mask_value, scan};
+use super::{PREFILTER, hide, mask, mask_value, scan};
 
 fn rows(file: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -350,4 +350,16 @@ fn every_rule_compiles_and_its_needles_are_found() {
             assert!(found, "{}: {needle}", rule.id);
         }
     }
+}
+
+#[test]
+fn what_the_owner_named_is_hidden_whatever_its_shape() {
+    hide(["grandmother's maiden name".to_owned(), "short".to_owned()]);
+    hide(["grandmother's".to_owned()]);
+    let masked = mask("it is grandmother's maiden name, short and sweet; grandmother's");
+    assert_eq!(masked.text, "it is ***, short and sweet; ***");
+    assert_eq!(masked.count, 2);
+    let mut value = json!({"deep": ["x grandmother's maiden name y"]});
+    assert_eq!(mask_value(&mut value), 1);
+    assert_eq!(value, json!({"deep": ["x *** y"]}));
 }

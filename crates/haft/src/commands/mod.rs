@@ -12,6 +12,7 @@ mod journal;
 mod mcp;
 mod memory;
 mod policy;
+mod secret;
 mod skills;
 mod stats;
 mod tools;
@@ -32,6 +33,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8> {
         Command::Call(command) => call::run(command),
         Command::Batch(command) => batch::run(command),
         Command::Mcp(command) => mcp::run(command),
+        Command::Secret(command) => secret::run(command),
         Command::Undo(command) => undo::run(command),
         Command::Policy(command) => policy::run(command),
         Command::Config(command) => config::run(command),

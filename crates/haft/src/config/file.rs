@@ -15,7 +15,7 @@ use super::tree::{Kind, Node};
 use crate::home::{Home, HomeError, open_regular, read_at_most};
 
 pub(super) const OWNER: &str = "config.yaml";
-pub(super) const PROJECT: &str = "haft.yaml";
+pub(crate) const PROJECT: &str = "haft.yaml";
 
 /// A config that is longer was not written by a person.
 const LARGEST: u64 = 1 << 20;
@@ -43,10 +43,13 @@ pub(super) fn read_owner(home: &Home) -> Result<Option<(PathBuf, Vec<u8>)>, Conf
     Ok(bytes.map(|bytes| (home.path().join(OWNER), bytes)))
 }
 
-/// The project's file, if there is one. It comes from elsewhere: a link could show any file of
+/// A file of the project, if it is there. It comes from elsewhere: a link could show any file of
 /// the owner's, so links are not followed.
-pub(crate) fn read_project(workspace: &Path) -> Result<Option<(PathBuf, Vec<u8>)>, ConfigError> {
-    let path = workspace.join(PROJECT);
+pub(crate) fn read_project(
+    workspace: &Path,
+    name: &str,
+) -> Result<Option<(PathBuf, Vec<u8>)>, ConfigError> {
+    let path = workspace.join(name);
     let is_link = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
     if is_link {
         return Err(ConfigError::Unusable {

@@ -21,14 +21,14 @@ use haft_policy::Layer;
 use serde_json::Value;
 
 pub(crate) use error::ConfigError;
-pub(crate) use file::read_project as read_project_file;
+pub(crate) use file::{PROJECT, read_project as read_project_file};
 pub(crate) use sections::{Config, IsolationLevel, McpServer};
 pub(crate) use show::{Format, schema, show};
 
 use crate::home::Home;
 use crate::remembered::Rules;
-use crate::trust::{Standing, Trust};
-use file::{OWNER, PROJECT, Parsed};
+use crate::trust::{ProjectFile, Standing, Trust};
+use file::{OWNER, Parsed};
 
 /// What holds in a workspace.
 #[derive(Debug)]
@@ -79,13 +79,13 @@ pub(crate) fn load(
     let mut layers = vec![layer(owner_name.to_owned(), &owner.config)];
     let mut effective = owner.config.clone();
 
-    if let Some((path, bytes)) = file::read_project(&workspace)? {
+    if let Some((path, bytes)) = file::read_project(&workspace, PROJECT)? {
         let name = file::name_of(&path);
         let project = file::parse(&bytes, &name, modules, Some(&workspace))?;
         let merged = typed(&merge::over(&owner.given, &project.given), &name)?;
         let trust = Trust::read(home);
         notices.extend(trust.notice.iter().cloned());
-        let standing = trust.standing(&workspace, &bytes);
+        let standing = trust.standing(&workspace, ProjectFile::Config, &bytes);
         let trusted = standing == Standing::Trusted;
         if trusted {
             let from = match owner_name {

@@ -70,7 +70,8 @@ pub(crate) struct McpServer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) args: Vec<String>,
     /// Variables it sees beside the few that every program needs; `${NAME}` and
-    /// `${NAME:-default}` are filled in from haft's own environment
+    /// `${NAME:-default}` are filled in from haft's own environment, `secret:NAME` and
+    /// `${secret:NAME}` from `haft secret`
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) env: BTreeMap<String, String>,
     /// Folder it runs in; the workspace if not given

@@ -1,5 +1,7 @@
 //! The config as a person or an editor reads it.
 
+use haft_host::looks_secret;
+use haft_runtime::mask;
 use serde_json::{Value, json};
 
 use super::check;
@@ -14,11 +16,29 @@ pub(crate) enum Format {
 
 /// The values that hold, with defaults spelled out.
 pub(crate) fn show(config: &Config, format: Format) -> anyhow::Result<String> {
-    let config = config.spelled_out();
+    let mut config = config.spelled_out();
+    for server in config.mcp.servers.values_mut() {
+        for (key, value) in &mut server.env {
+            hide(key, value);
+        }
+        for arg in &mut server.args {
+            *arg = mask(arg).text.into_owned();
+        }
+    }
     Ok(match format {
         Format::Yaml => serde_saphyr::to_string(&config)?,
         Format::Json => serde_json::to_string_pretty(&config)? + "\n",
     })
+}
+
+/// A secret that was written out is not printed; a place that names one is.
+fn hide(key: &str, value: &mut String) {
+    let names_one = value.starts_with("secret:") || value.contains("${");
+    if looks_secret(key) && !names_one {
+        *value = "***".to_owned();
+    } else {
+        *value = mask(value).text.into_owned();
+    }
 }
 
 /// The JSON Schema of a config file, for editors.

@@ -56,8 +56,9 @@ impl Fixture {
     }
 
     fn trust(&self) {
-        let shown = crate::trust::show(&self.home, &self.workspace()).unwrap();
-        shown.unwrap().accept(&self.home).unwrap();
+        let file = crate::trust::ProjectFile::Config;
+        let shown = crate::trust::show(&self.home, &self.workspace(), file);
+        shown.unwrap().unwrap().accept(&self.home).unwrap();
     }
 
     fn load(&self) -> Result<Loaded, String> {

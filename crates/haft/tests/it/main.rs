@@ -27,6 +27,7 @@ mod processes;
 mod prompt;
 mod pty;
 mod search;
+mod secrets;
 mod sessions;
 mod signals;
 mod skills;

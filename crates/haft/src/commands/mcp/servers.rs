@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use haft_core::{Answer, Person, Question};
 use haft_mcp::Health;
-use haft_runtime::visible;
+use haft_runtime::{mask, visible};
 use serde_json::json;
 
 use crate::cli::Seat;
@@ -106,15 +106,16 @@ pub(super) fn remove(name: &str) -> Result<u8> {
 }
 
 pub(super) fn list(as_json: bool, workspace: Option<PathBuf>) -> Result<u8> {
-    let house = open(workspace)?;
+    let mut house = open(workspace)?;
     let health = house.fleet.health();
-    let configured = servers::all(&house.home, &house.loaded)?;
+    let configured = servers::all(&house.home, &mut house.loaded)?;
     let of = |name: &str| health.iter().find(|health| health.server == name);
     if as_json {
         let all: Vec<_> = configured
             .iter()
             .map(|(name, (server, from))| {
-                json!({"name": name, "command": server.command, "args": server.args,
+                let args = server.args.iter().map(|arg| mask(arg).text);
+                json!({"name": name, "command": server.command, "args": args.collect::<Vec<_>>(),
                     "disabled": server.disabled, "from": from.as_str(), "health": of(name)})
             })
             .collect();
@@ -178,6 +179,10 @@ pub(super) fn test(name: &str, workspace: Option<PathBuf>) -> Result<u8> {
         for line in complaints.lines() {
             fail::notice(&format!("  {}", visible(line)));
         }
+    }
+    if looked.is_err() {
+        // One of them may say why it is not there.
+        fail::notices(&house.loaded.notices);
     }
     let health = looked?;
     print::line(&format!(

@@ -1,5 +1,9 @@
-//! The MCP servers that are configured: those in the config, and those that `haft mcp add` has put
-//! into haft's own record. What is known of their tools is kept beside.
+//! The MCP servers that are configured: those in the config, those that `haft mcp add` has put
+//! into haft's own record, and those of a trusted `.mcp.json`. What is known of their tools is kept
+//! beside.
+
+mod fill;
+pub(crate) mod project;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +15,9 @@ use haft_mcp::{Manifests, RemoteSpec};
 
 use crate::config::{Loaded, McpServer};
 use crate::home::Home;
+use crate::secrets;
 use crate::terminal::fail::Failed;
+use fill::{Values, filled};
 
 const FILE: &str = "mcp-servers.json";
 const LARGEST: u64 = 1 << 20;
@@ -24,6 +30,8 @@ const IDLE_MS: u64 = 300_000;
 pub(crate) enum From {
     Config,
     Added,
+    /// The project's `.mcp.json`
+    Project,
 }
 
 impl From {
@@ -31,6 +39,7 @@ impl From {
         match self {
             From::Config => "config",
             From::Added => "added",
+            From::Project => ".mcp.json",
         }
     }
 }
@@ -65,12 +74,17 @@ pub(crate) fn change(
     Ok(())
 }
 
-/// All of them. A name in the config goes before the same one that was added.
-pub(crate) fn all(home: &Home, loaded: &Loaded) -> Result<BTreeMap<String, (McpServer, From)>> {
-    let mut all: BTreeMap<_, _> = added(home)?
+/// All of them. A name in the config goes before the same one that was added, and that before one
+/// of the project: what comes with a clone takes nothing over.
+pub(crate) fn all(home: &Home, loaded: &mut Loaded) -> Result<BTreeMap<String, (McpServer, From)>> {
+    let of_project = project::servers(home, &loaded.workspace, &mut loaded.notices);
+    let mut all: BTreeMap<_, _> = of_project
         .into_iter()
-        .map(|(name, server)| (name, (server, From::Added)))
+        .map(|(name, server)| (name, (server, From::Project)))
         .collect();
+    for (name, server) in added(home)? {
+        all.insert(name, (server, From::Added));
+    }
     for (name, server) in &loaded.effective.mcp.servers {
         all.insert(name.clone(), (server.clone(), From::Config));
     }
@@ -100,11 +114,12 @@ pub(crate) fn ready(home: &Home, loaded: &mut Loaded) -> Vec<RemoteSpec> {
         }
     };
     let mut ready = Vec::new();
+    let mut hidden = Vec::new();
     for (name, (server, _)) in servers {
         if server.disabled {
             continue;
         }
-        match spec(&name, &server) {
+        match spec(&name, &server, &Here(home), &mut hidden) {
             Ok(spec) => ready.push(spec),
             Err(error) => {
                 let notice = format!("the MCP server `{name}` is left out: {error}");
@@ -112,26 +127,46 @@ pub(crate) fn ready(home: &Home, loaded: &mut Loaded) -> Vec<RemoteSpec> {
             }
         }
     }
+    if !hidden.is_empty() {
+        haft_runtime::hide(hidden);
+    }
     ready
 }
 
-fn spec(name: &str, server: &McpServer) -> Result<RemoteSpec> {
+/// Variables of this process and secrets of this home.
+struct Here<'a>(&'a Home);
+
+impl Values for Here<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn secret(&self, name: &str) -> Result<Option<String>> {
+        secrets::get(self.0, name)
+    }
+}
+
+fn spec(
+    name: &str,
+    server: &McpServer,
+    values: &dyn Values,
+    hidden: &mut Vec<String>,
+) -> Result<RemoteSpec> {
     check_name(name)?;
     if server.command.is_empty() {
         bail!("it has no `command`");
     }
-    let fill = |text: &String| filled(text, &|name| std::env::var(name).ok());
-    let env = server
-        .env
-        .iter()
-        .map(|(key, value)| Ok((key.clone(), fill(value)?)))
-        .collect::<Result<Vec<_>>>()?;
-    let args = server.args.iter().map(fill).collect::<Result<Vec<_>>>()?;
+    let mut fill = |key: &str, text: &str| filled(text, key, values, hidden);
+    let mut env = Vec::with_capacity(server.env.len());
+    for (key, value) in &server.env {
+        env.push((key.clone(), fill(key, value)?));
+    }
+    let args: Result<Vec<_>> = server.args.iter().map(|arg| fill("", arg)).collect();
     Ok(RemoteSpec {
         name: name.to_owned(),
         program: PartnerProgram {
-            command: fill(&server.command)?,
-            args,
+            args: args?,
+            command: fill("", &server.command)?,
             env,
             cwd: server.cwd.as_ref().map(PathBuf::from),
         },
@@ -140,30 +175,6 @@ fn spec(name: &str, server: &McpServer) -> Result<RemoteSpec> {
         disabled_tools: server.disabled_tools.clone(),
         trust_annotations: server.trust_annotations,
     })
-}
-
-/// The text with `${NAME}` and `${NAME:-default}` filled in.
-fn filled(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String> {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        out.push_str(before);
-        let Some((inside, behind)) = after.split_once('}') else {
-            bail!("`${{` is not closed");
-        };
-        let (name, default) = match inside.split_once(":-") {
-            Some((name, default)) => (name, Some(default)),
-            None => (inside, None),
-        };
-        let value = variable(name).filter(|value| !value.is_empty());
-        match value.or(default.map(str::to_owned)) {
-            Some(value) => out.push_str(&value),
-            None => bail!("`{name}` is not set"),
-        }
-        rest = behind;
-    }
-    out.push_str(rest);
-    Ok(out)
 }
 
 /// What is known of servers, in haft's home.
@@ -197,20 +208,6 @@ impl Manifests for Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn variables_are_filled_in() {
-        let variable = |name: &str| (name == "TOKEN").then(|| "t".to_owned());
-        let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(filled(text, &variable).ok().as_deref(), expected, "{text}");
-        };
-        check("plain $TOKEN", Some("plain $TOKEN"));
-        check("a${TOKEN}b${TOKEN:-x}", Some("atbt"));
-        check("${NONE:-x}", Some("x"));
-        check("${NONE:-}", Some(""));
-        check("${NONE}", None);
-        check("${TOKEN", None);
-    }
 
     #[test]
     fn names_can_stand_in_names_of_tools() {
