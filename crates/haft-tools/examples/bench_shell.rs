@@ -59,6 +59,7 @@ fn caller(root: &Path, level: Level) -> Arc<Caller> {
             state: home.clone(),
             home: None,
             roots: Vec::new(),
+            readable: Vec::new(),
             limits: Limits::default(),
         }),
         ..ProcessConfig::default()

@@ -442,6 +442,12 @@ fn sandbox(home: &Home, config: &Config) -> Sandbox {
         state: home.path().to_owned(),
         home: std::env::var_os("HOME").map(PathBuf::from),
         roots: config.files.roots.iter().map(PathBuf::from).collect(),
+        readable: config
+            .isolation
+            .readable
+            .iter()
+            .map(PathBuf::from)
+            .collect(),
         limits: Limits::default(),
     }
 }

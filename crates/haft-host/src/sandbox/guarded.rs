@@ -50,6 +50,9 @@ const KERNEL: &[&str] = &[
     "/sys/firmware",
 ];
 
+/// Temporary folders, private to the command.
+pub(super) const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+
 /// What holds the data of people.
 const DATA: &[&str] = &["/home", "/root", "/mnt", "/media", "/srv"];
 
@@ -175,28 +178,14 @@ pub(super) fn data(spec: &Spec) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::{Level, Limits};
 
     /// What file tools ask about in a home is what commands there can neither write nor read.
     #[test]
     fn files_and_sandbox_protect_the_same_places() {
         let home = tempfile::tempdir().unwrap();
-        let spec = Spec {
-            level: Level::Sandboxed,
-            parent: 0,
-            report: 0,
-            cwd: home.path().to_owned(),
-            workspace: home.path().to_owned(),
-            roots: Vec::new(),
-            state: home.path().join(".haft"),
-            home: Some(home.path().to_owned()),
-            watcher: None,
-            overlay: None,
-            limits: Limits::default(),
-            terminal: false,
-            landlock: true,
-            process_limit: true,
-        };
+        let mut spec = Spec::example(home.path().to_owned());
+        spec.home = Some(home.path().to_owned());
+        spec.state = home.path().join(".haft");
         let inside = |path: &Path| path.strip_prefix(home.path()).unwrap().to_owned();
         let guarded: Vec<PathBuf> = guarded(&spec).iter().map(|one| inside(&one.path)).collect();
         for name in START_UP {

@@ -27,7 +27,7 @@ use super::init::{self, Ended};
 use super::newborn::{self, Newborn};
 use super::placeholder::{self, Free, Placeholder};
 use super::spec::Spec;
-use super::{Level, filter, mounts, probe, rights, sys};
+use super::{Level, filter, homes, mounts, probe, rights, sys};
 use crate::watch::Guest;
 
 /// How the launcher ends when there was no command to end as.
@@ -301,7 +301,8 @@ fn bind_to(launcher: OwnedFd) -> Result<(), Refused> {
 fn enclose(inside: &Inside<'_>) -> Result<(), Refused> {
     let spec = &inside.spec;
     sys::unshare(INNER).map_err(Refused::at("namespaces"))?;
-    mounts::build(spec, &inside.guarded, &inside.held.newborns)
+    let homes = homes::homes(spec, |name| std::env::var_os(name));
+    mounts::build(spec, &homes, &inside.guarded, &inside.held.newborns)
         .map_err(|(step, error)| Refused::at(step)(error))?;
     mounts::fresh_proc().map_err(Refused::at("fresh /proc"))?;
     if spec.level == Level::Sandboxed {
@@ -316,7 +317,7 @@ fn enclose(inside: &Inside<'_>) -> Result<(), Refused> {
     rustix::process::chdir("/").map_err(|error| Refused::at("root folder")(error.into()))?;
     rights::limit(&spec.limits).map_err(Refused::at("resource limits"))?;
     rights::drop_capabilities().map_err(Refused::at("capabilities"))?;
-    let writable = mounts::writable_folders(spec);
+    let writable = mounts::writable_folders(spec, &homes);
     let fenced = rights::fence(writable.iter().map(|path| path.as_path()))
         .map_err(|error| Refused::at(probe::LANDLOCK)(io::Error::other(error)))?;
     if !fenced && spec.landlock {

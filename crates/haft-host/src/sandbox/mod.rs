@@ -7,6 +7,7 @@
 mod filter;
 mod git_config;
 mod guarded;
+mod homes;
 mod init;
 mod launch;
 mod level;
@@ -59,10 +60,12 @@ pub struct Sandbox {
     pub isolation: Isolation,
     /// haft's own state, which nobody inside sees
     pub state: PathBuf,
-    /// The user's home, for its start-up files and keys
+    /// The user's home, which is out of sight but for what programs need
     pub home: Option<PathBuf>,
     /// Besides the workspace, what commands may write
     pub roots: Vec<PathBuf>,
+    /// What commands may read in homes besides what programs need
+    pub readable: Vec<PathBuf>,
     pub limits: Limits,
 }
 
@@ -145,6 +148,7 @@ impl Sandbox {
             report: report.descriptor(),
             cwd: real(cwd),
             roots: self.roots.iter().map(|root| real(root)).collect(),
+            readable: self.readable.iter().map(|place| real(place)).collect(),
             workspace,
             state,
             home: self.home.as_deref().map(real),

@@ -1,6 +1,6 @@
-//! What a sandboxed command sees of the file system: everything read-only, the workspace
-//! writable, temporary folders of its own, a few devices, its own `/proc`, and over what is
-//! guarded or hidden another layer. All of it is done in a mount namespace of its own, by the
+//! What a sandboxed command sees of the file system: the system read-only, next to nothing of
+//! people's homes, the workspace writable, temporary folders of its own, a few devices, its own
+//! `/proc`, and over what is guarded or hidden another layer. All of it is done in a mount namespace of its own, by the
 //! first process in it, before anything foreign runs.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::CWD;
+use rustix::fs::{CWD, FileType, fstat};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
     OpenTreeFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount,
@@ -17,7 +17,8 @@ use rustix::mount::{
 };
 
 use super::Level;
-use super::guarded::{Guarded, IfMissing, data, hidden, writable};
+use super::guarded::{Guarded, IfMissing, TEMPORARY, data, hidden, writable};
+use super::homes::Homes;
 use super::newborn::Newborn;
 use super::placeholder;
 use super::spec::{OverlayDirs, Spec};
@@ -30,12 +31,10 @@ pub(super) type Step = &'static str;
 /// Devices that hold nothing and tell nothing.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// Temporary folders, private to the command.
-const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
-
 /// The folders that may be written once the view is built.
-pub(super) fn writable_folders(spec: &Spec) -> Vec<PathBuf> {
+pub(super) fn writable_folders(spec: &Spec, homes: &Homes) -> Vec<PathBuf> {
     let mut all = writable(spec);
+    all.extend(homes.cache.clone());
     if spec.level == Level::AirGapped {
         all.push(spec.workspace.clone());
     }
@@ -47,6 +46,7 @@ pub(super) fn writable_folders(spec: &Spec) -> Vec<PathBuf> {
 /// Build the view. What is guarded was made to exist before, or is made here on an overlay.
 pub(super) fn build(
     spec: &Spec,
+    homes: &Homes,
     guarded: &[Guarded],
     newborns: &[Newborn],
 ) -> Result<(), (Step, io::Error)> {
@@ -56,8 +56,15 @@ pub(super) fn build(
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
     )
     .map_err(|error| ("private mounts", error.into()))?;
-    // Taken while they are writable, put back when all around them is not.
+    // Taken while they can be reached, put back when all around them cannot.
+    let closed = READ_ONLY | NO_SUID | NO_DEV;
     let mut trees = Vec::new();
+    for (place, real) in &homes.shown {
+        let tree = copy(real).map_err(told("bind mounts"))?;
+        set_attributes(&tree, Path::new(""), closed, Reach::Tree)
+            .map_err(told("mount attributes"))?;
+        trees.push((place.clone(), tree));
+    }
     for place in writable(spec) {
         let tree = match &spec.overlay {
             Some(dirs) => overlay(&place, dirs).map_err(told("overlay"))?,
@@ -74,7 +81,6 @@ pub(super) fn build(
         trees.push((newborn.place.clone(), tree));
     }
     let devices = devices().map_err(told("devices"))?;
-    let closed = READ_ONLY | NO_SUID | NO_DEV;
     set_attributes(CWD, Path::new("/"), closed, Reach::Tree).map_err(told("read-only root"))?;
     private_folders(spec).map_err(told("temporary folders"))?;
     minimal_dev(&devices).map_err(told("devices"))?;
@@ -84,8 +90,20 @@ pub(super) fn build(
         }
         temporary(&spec.workspace, spec.limits.temporary).map_err(told("temporary folders"))?;
     }
+    for home in &homes.buried {
+        // In a temporary folder it is gone by now.
+        fs::create_dir_all(home)
+            .and_then(|()| bury(home))
+            .map_err(told("hidden places"))?;
+    }
+    if let Some(cache) = &homes.cache {
+        temporary(cache, spec.limits.temporary).map_err(told("temporary folders"))?;
+    }
     for (place, tree) in trees {
         put(&tree, &place).map_err(told("workspace"))?;
+    }
+    for home in &homes.buried {
+        set_attributes(CWD, home, closed, Reach::Mount).map_err(told("hidden places"))?;
     }
     set_attributes(CWD, Path::new("/run"), closed, Reach::Mount).map_err(told("read-only root"))?;
     guard(spec, guarded).map_err(told("guarded places"))?;
@@ -190,10 +208,16 @@ fn copy(place: &Path) -> io::Result<OwnedFd> {
     open_tree(CWD, place, flags).map_err(io::Error::from)
 }
 
-/// Put a mount over this path, making a folder where a private one above has hidden it.
+/// Put a mount over this path, making a name for it where a private folder above has hidden it.
 fn put(tree: &OwnedFd, place: &Path) -> io::Result<()> {
     if fs::symlink_metadata(place).is_err() {
-        fs::create_dir_all(place)?;
+        match FileType::from_raw_mode(fstat(tree)?.st_mode) {
+            FileType::Directory => fs::create_dir_all(place)?,
+            _ => {
+                fs::create_dir_all(place.parent().unwrap_or(place))?;
+                fs::write(place, "")?;
+            }
+        }
     }
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     move_mount(tree, "", CWD, place, flags).map_err(io::Error::from)
@@ -266,12 +290,12 @@ fn cover(place: &Path, attributes: u64) -> io::Result<()> {
     put(&tree, place)
 }
 
-/// Put a small empty folder over one with people's data, in which the workspace can be made.
+/// Put a small empty folder over one with people's data, in which what may be seen can be made.
 fn bury(place: &Path) -> io::Result<()> {
     if !place.is_dir() {
         return Ok(());
     }
-    mount_tmpfs(place, "size=64k,nr_inodes=64,mode=755")
+    mount_tmpfs(place, "size=1m,nr_inodes=1024,mode=755")
 }
 
 /// Put nothing in the place of something.

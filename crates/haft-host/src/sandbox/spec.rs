@@ -19,9 +19,11 @@ pub(super) struct Spec {
     pub(super) workspace: PathBuf,
     /// Other places that may be written
     pub(super) roots: Vec<PathBuf>,
+    /// Places in homes that may be read
+    pub(super) readable: Vec<PathBuf>,
     /// haft's own state: not to be seen at all
     pub(super) state: PathBuf,
-    /// The home of the user, where start-up files and keys are
+    /// The home of the user, where start-up files, keys and all kinds of data are
     pub(super) home: Option<PathBuf>,
     /// Write beside the workspace instead of into it
     pub(super) overlay: Option<OverlayDirs>,
@@ -66,6 +68,30 @@ impl Default for Limits {
             file_size: 16 * GIB,
             open_files: 16_384,
             temporary: 4 * GIB,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Spec {
+    /// A sandboxed command in this workspace.
+    pub(super) fn example(workspace: PathBuf) -> Self {
+        Spec {
+            level: Level::Sandboxed,
+            parent: 0,
+            report: 0,
+            cwd: workspace.clone(),
+            workspace,
+            roots: Vec::new(),
+            readable: Vec::new(),
+            state: PathBuf::from("/nonexistent"),
+            home: None,
+            overlay: None,
+            limits: Limits::default(),
+            watcher: None,
+            terminal: false,
+            landlock: true,
+            process_limit: true,
         }
     }
 }

@@ -16,6 +16,8 @@ use haft_host::{
 use tempfile::TempDir;
 
 pub(crate) const SECRET: &str = "the-secret-of-haft";
+/// A program of the user's own.
+const HELLO: &str = "#!/bin/sh\necho hello\n";
 pub(crate) const CANARY: &str = "something to lose\n";
 
 pub(crate) struct Fixture {
@@ -61,6 +63,8 @@ impl Fixture {
             fixture.outside.clone(),
             fixture.state.clone(),
             fixture.home.join(".ssh"),
+            fixture.home.join("letters"),
+            fixture.home.join(".local/bin"),
         ] {
             fs::create_dir_all(folder).unwrap();
         }
@@ -72,10 +76,14 @@ impl Fixture {
             (fixture.outside.join("canary"), CANARY),
             (fixture.state.join("secret"), SECRET),
             (fixture.home.join(".ssh/id_rsa"), SECRET),
+            (fixture.home.join("letters/one"), SECRET),
+            (fixture.home.join(".local/bin/hello"), HELLO),
             (fixture.home.join(".bashrc"), "\n"),
         ] {
             fs::write(path, content).unwrap();
         }
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(fixture.home.join(".local/bin/hello"), open).unwrap();
         bring_tool(&fixture.work);
         fixture
     }
@@ -106,6 +114,7 @@ impl Fixture {
             state: self.state.clone(),
             home: Some(self.home.clone()),
             roots: Vec::new(),
+            readable: Vec::new(),
             limits: Limits::default(),
         }
     }
@@ -211,6 +220,7 @@ impl Fixture {
         check(self.outside.join("canary"), CANARY)?;
         check(self.state.join("secret"), SECRET)?;
         check(self.home.join(".bashrc"), "\n")?;
+        check(self.home.join(".local/bin/hello"), HELLO)?;
         empty(self.outside.clone(), &["canary"])?;
         empty(self.state.clone(), &["secret"])?;
         let mode = fs::metadata(self.outside.join("canary")).unwrap();

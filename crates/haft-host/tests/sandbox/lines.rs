@@ -112,6 +112,36 @@ const ATTACKS: &[(&str, Control, &str)] = &[
         "grep -q secret @HOME/.ssh/id_rsa && echo ESCAPED",
     ),
     (
+        "read a letter",
+        Control::Works,
+        "grep -q . @HOME/letters/one && echo ESCAPED",
+    ),
+    (
+        "list the home",
+        Control::Works,
+        "ls -A @HOME | grep letters && echo ESCAPED",
+    ),
+    (
+        "write the home",
+        Control::Works,
+        "echo x > @HOME/new && echo ESCAPED",
+    ),
+    (
+        "write a toolchain",
+        Control::Works,
+        "echo evil >> @HOME/.local/bin/hello && echo ESCAPED",
+    ),
+    (
+        "uncover the home",
+        Control::Skip,
+        "umount @HOME; cat @HOME/letters/one && echo ESCAPED",
+    ),
+    (
+        "homes of others",
+        Control::Skip,
+        "cat /root/.profile /root/.bashrc /home/*/.profile && echo ESCAPED",
+    ),
+    (
         "write a start-up file",
         Control::Works,
         "echo evil >> @HOME/.bashrc && echo ESCAPED",
@@ -531,6 +561,64 @@ pub(crate) fn a_new_repository_runs_nothing() {
         config.contains("kept") && !config.contains("evil"),
         "{config}"
     );
+    fixture.unharmed_outside().unwrap();
+}
+
+/// Of a home nothing is seen but what programs need, what the owner names and the repository that
+/// the workspace is in; and a workspace in a home works like any other.
+pub(crate) fn a_home_is_out_of_sight() {
+    let fixture = Fixture::new();
+    let home = fixture.home.clone();
+    for (name, content) in [
+        (".cargo/registry/index", "index\n"),
+        (".cargo/credentials.toml", SECRET),
+        (".config/app/token", SECRET),
+        (".gitconfig", "[user]\n\tname = n\n\temail = e\n"),
+        ("dotfiles/nvm/node", "node\n"),
+        ("notes/today", "today\n"),
+        ("src/Cargo.toml", "[workspace]\n"),
+        ("src/.git/HEAD", "ref: refs/heads/main\n"),
+    ] {
+        fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
+        fs::write(home.join(name), content).unwrap();
+    }
+    std::os::unix::fs::symlink("dotfiles/nvm", home.join(".nvm")).unwrap();
+    let fixture = fixture.working_in(home.join("src/part"));
+    let sandbox = Sandbox {
+        readable: vec![home.join("notes")],
+        ..fixture.sandbox(Level::Sandboxed)
+    };
+    let check = |line: &str, code: i32, output: &str| {
+        let finished = fixture.run_in(sandbox.clone(), line).unwrap();
+        assert_eq!(finished.output, output, "{line}");
+        assert_eq!(finished.exit_code, Some(code), "{line}");
+    };
+    check(
+        "find @HOME -type f | sed s:^@HOME/:: | sort",
+        0,
+        ".cargo/registry/index\n.gitconfig\n.local/bin/hello\n.nvm/node\ndotfiles/nvm/node\n\
+         notes/today\nsrc/.git/HEAD\nsrc/Cargo.toml\n",
+    );
+    check(
+        "@HOME/.local/bin/hello; cat @HOME/.nvm/node",
+        0,
+        "hello\nnode\n",
+    );
+    check("HOME=@HOME git config user.name", 0, "n\n");
+    check(
+        "(echo x > ../new || echo x > @HOME/notes/new) 2>/dev/null || echo closed",
+        0,
+        "closed\n",
+    );
+    check(
+        "echo x > made && cat made ../Cargo.toml",
+        0,
+        "x\n[workspace]\n",
+    );
+    check("echo x > @HOME/.cache/c && cat @HOME/.cache/c", 0, "x\n");
+    check("ls -A @HOME/.cache", 0, "");
+    assert!(fixture.work.join("made").is_file() && !home.join(".cache").exists());
+    assert!(!home.join("src/new").exists() && !home.join("notes/new").exists());
     fixture.unharmed_outside().unwrap();
 }
 

@@ -68,6 +68,7 @@ fn suite() {
     lines::placeholders_come_and_go();
     lines::git_works();
     lines::a_new_repository_runs_nothing();
+    lines::a_home_is_out_of_sight();
     lines::a_home_as_workspace_keeps_its_start_up_files();
     lines::an_air_gapped_command_sees_no_data();
     lines::what_is_missing_refuses();

@@ -74,6 +74,7 @@ fn fixture() -> Fixture {
             state,
             home: None,
             roots: Vec::new(),
+            readable: Vec::new(),
             limits: Limits::default(),
         }),
         ..ProcessConfig::default()

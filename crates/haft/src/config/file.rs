@@ -115,31 +115,33 @@ pub(super) fn typed(given: &Value) -> Result<Config, Problem> {
     })
 }
 
-/// `files.roots` as absolute paths, so that a list of two files has one meaning.
+/// Lists of paths, which become absolute, so that a list of two files has one meaning.
+const PATHS: &[(&str, &str)] = &[("files", "roots"), ("isolation", "readable")];
+
 fn make_absolute(root: &mut Node, base: Option<&Path>) -> Vec<Problem> {
-    let roots = root
-        .get_mut("files")
-        .and_then(|files| files.get_mut("roots"));
-    let Some(Node {
-        kind: Kind::List(roots),
-        ..
-    }) = roots
-    else {
-        return Vec::new();
-    };
     let mut problems = Vec::new();
-    for node in roots {
-        if let Kind::Scalar(Value::String(text)) = &mut node.kind {
-            match absolute_root(text, base) {
-                Ok(path) => *text = path,
-                Err(message) => problems.push(Problem::new(node.place, message)),
+    for (section, key) in PATHS {
+        let list = root.get_mut(section).and_then(|node| node.get_mut(key));
+        let Some(Node {
+            kind: Kind::List(paths),
+            ..
+        }) = list
+        else {
+            continue;
+        };
+        for node in paths {
+            if let Kind::Scalar(Value::String(text)) = &mut node.kind {
+                match absolute(text, base, &format!("{section}.{key}")) {
+                    Ok(path) => *text = path,
+                    Err(message) => problems.push(Problem::new(node.place, message)),
+                }
             }
         }
     }
     problems
 }
 
-fn absolute_root(text: &str, base: Option<&Path>) -> Result<String, String> {
+fn absolute(text: &str, base: Option<&Path>, key: &str) -> Result<String, String> {
     let path = match (text.strip_prefix("~/"), base) {
         (Some(rest), _) => std::env::home_dir()
             .ok_or_else(|| format!("`HOME` is not set, so `{text}` is nowhere"))?
@@ -149,12 +151,7 @@ fn absolute_root(text: &str, base: Option<&Path>) -> Result<String, String> {
         }
         (None, _) if Path::new(text).is_absolute() => PathBuf::from(text),
         (None, Some(base)) if !text.is_empty() => base.join(text),
-        _ => {
-            return Err(format!(
-                "`files.roots` takes absolute paths here: `{}`",
-                text
-            ));
-        }
+        _ => return Err(format!("`{key}` takes absolute paths here: `{text}`")),
     };
     path.into_os_string()
         .into_string()

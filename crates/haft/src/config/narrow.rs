@@ -97,6 +97,9 @@ fn isolated(
     if let Some(reason) = extra(&project.env_vars, &owner.env_vars) {
         ignored("isolation.envVars", reason);
     }
+    if let Some(reason) = extra(&project.readable, &owner.readable) {
+        ignored("isolation.readable", reason);
+    }
     let weaker = |mode| !owner.without.contains(mode);
     if project.without.iter().any(weaker) {
         ignored("isolation.without", "it is more open".to_owned());

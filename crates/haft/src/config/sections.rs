@@ -249,6 +249,10 @@ pub(crate) struct IsolationSection {
     /// Environment variables that programs get although their names look like secrets
     #[serde(rename = "envVars", skip_serializing_if = "Vec::is_empty")]
     pub(crate) env_vars: Vec<String>,
+    /// Places in home directories that sandboxed programs may read besides what they need to run:
+    /// absolute, `~/…`, or (in a `haft.yaml`) relative to the workspace
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) readable: Vec<String>,
 }
 
 /// From open to closed.

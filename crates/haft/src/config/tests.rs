@@ -265,11 +265,12 @@ fn an_untrusted_project_file_only_narrows_values() {
     );
     check(
         "files: {roots: [/a]}",
-        "files: {roots: [/a, /]}\nisolation: {envVars: [AWS_SECRET_ACCESS_KEY]}",
+        "files: {roots: [/a, /]}\nisolation: {envVars: [AWS_SECRET_ACCESS_KEY], readable: [/b]}",
         json!({}),
         &[
             "`files.roots` in `haft.yaml` is ignored: it adds `/`",
             "`isolation.envVars` in `haft.yaml` is ignored: it adds `AWS_SECRET_ACCESS_KEY`",
+            "`isolation.readable` in `haft.yaml` is ignored: it adds `/b`",
         ],
     );
 }
@@ -328,11 +329,14 @@ fn roots_become_absolute() {
     let loaded = fixture.load().unwrap();
     let expected = format!("{}/../lib", work.display());
     assert_eq!(loaded.effective.files.roots, [expected.as_str(), "/x"]);
-    let owner = Fixture::new("files:\n  roots: [lib]\n", "");
-    assert_eq!(
-        owner.load().unwrap_err(),
-        "`files.roots` takes absolute paths here: `lib` at config.yaml:2:11"
-    );
+    for (key, list) in [("files", "roots"), ("isolation", "readable")] {
+        let owner = Fixture::new(&format!("{key}: {{{list}: [lib]}}\n"), "");
+        let column = key.len() + list.len() + 7;
+        assert_eq!(
+            owner.load().unwrap_err(),
+            format!("`{key}.{list}` takes absolute paths here: `lib` at config.yaml:1:{column}")
+        );
+    }
 }
 
 #[test]

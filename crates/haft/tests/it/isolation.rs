@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::place::{HAFT, Place, text, verdict};
+use crate::place::{HAFT, Place, finish, text, verdict};
 
 fn run(place: &Place, command: &str) -> Value {
     place.call("shell.exec", &json!({ "command": command }), &["--yes"])
@@ -98,4 +98,47 @@ fn git_works_from_the_first_init_on() {
     assert_eq!(text(&outcome), "README.md\n", "{outcome}");
     let outcome = run(&place, "echo evil > .git/hooks/pre-commit");
     assert_eq!(verdict(&outcome), "execution_failed", "{outcome}");
+}
+
+/// The toolchains of whoever runs this, in their own home, with nothing else of it to be seen.
+#[test]
+fn ordinary_tools_work_although_the_home_is_out_of_sight() {
+    let place = Place::new();
+    let home = std::env::var_os("HOME").unwrap();
+    let run = |command: &str| {
+        let args = json!({ "command": command }).to_string();
+        let mut haft = place.haft();
+        haft.args(["call", "shell.exec", &args, "--yes", "--json"]);
+        haft.env("HOME", &home);
+        for name in ["CARGO_HOME", "RUSTUP_HOME"] {
+            haft.envs(std::env::var_os(name).map(|value| (name, value)));
+        }
+        finish(&mut haft).json()
+    };
+    place.file(
+        "Cargo.toml",
+        "[package]\nname = \"p\"\nedition = \"2024\"\n",
+    );
+    place.file("src/main.rs", "fn main() { println!(\"built\") }\n");
+    for (command, expected) in [
+        ("cargo run -q --offline --target-dir t", "built\n"),
+        (
+            "git init -q -b main && git status -s Cargo.toml",
+            "?? Cargo.toml\n",
+        ),
+        ("python3 -c 'import json; print(json.dumps([1]))'", "[1]\n"),
+        (
+            "if command -v npm >/dev/null; then npm --version >/dev/null; fi; echo $?",
+            "0\n",
+        ),
+    ] {
+        let outcome = run(command);
+        assert_eq!(text(&outcome), expected, "{outcome}");
+    }
+    let seen = text(&run("ls -A ~; ls -A ~/.config ~/.ssh 2>/dev/null; true"));
+    for hidden in [
+        ".bashrc", ".profile", ".npmrc", ".haft", ".ssh", "gh", "claude",
+    ] {
+        assert!(!seen.lines().any(|name| name == hidden), "{seen}");
+    }
 }
