@@ -37,6 +37,13 @@ pub struct Caller {
 pub trait ResolvePath: Send + Sync {
     /// The absolute path that `path`, as written in `cwd`, leads to; it need not exist.
     fn resolve(&self, cwd: &Path, path: &str) -> PathBuf;
+
+    /// What these files hold now, as one word that is another one when any of them changes. What
+    /// a person said yes to is compared by it.
+    fn contents(&self, paths: &[PathBuf]) -> String {
+        let _ = paths;
+        String::new()
+    }
 }
 
 /// Something the user handed over with the turn.
@@ -105,7 +112,17 @@ impl ToolContext {
     /// Say what is going on: listeners hear it, and the idle deadline starts anew.
     pub fn progress(&self, text: impl Into<String>) {
         self.activity.fetch_add(1, Ordering::Relaxed);
-        self.emit(EventKind::Progress { text: text.into() });
+        self.tell(text.into(), false);
+    }
+
+    /// Hand on what a program writes, piece by piece as it comes.
+    pub fn live(&self, text: &str) {
+        self.activity.fetch_add(1, Ordering::Relaxed);
+        self.tell(text.to_owned(), true);
+    }
+
+    fn tell(&self, text: String, piece: bool) {
+        self.emit(EventKind::Progress { text, piece });
     }
 
     /// Ask the caller's side something. None where it cannot or does not want to answer.

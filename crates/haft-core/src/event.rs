@@ -45,6 +45,9 @@ pub enum EventKind {
     /// Output or a status line while the tool runs; secrets are masked before anyone sees it
     Progress {
         text: String,
+        /// A piece of a stream, which may end in the middle of a word
+        #[serde(skip)]
+        piece: bool,
     },
     End {
         ok: bool,

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::files::tidy_seen;
 use crate::{Checkpoints, FileResults};
 
 /// What may stay.
@@ -47,7 +48,7 @@ pub fn tidy(
     changes: (&Checkpoints, Retention),
 ) -> io::Result<()> {
     // Where nothing is kept nothing has to go.
-    let kept = ["undo", "results"].map(|name| home.join(name));
+    let kept = ["undo", "results", "seen"].map(|name| home.join(name));
     let Some(place) = kept.iter().find(|place| place.is_dir()) else {
         return Ok(());
     };
@@ -65,6 +66,8 @@ pub fn tidy(
         .open(&stamp)?;
     file.set_modified(now)?;
     results.0.tidy(&results.1, now)?;
+    // Sessions without results have seen nothing that matters.
+    tidy_seen(home, &results.1, now)?;
     changes.0.tidy(&changes.1, now)
 }
 

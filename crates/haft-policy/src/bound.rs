@@ -208,7 +208,9 @@ impl LayerBound {
             verdict: Verdict::Ask,
             rules,
             reason,
-            remember: remember.then(|| remember::rule(subject, call)).flatten(),
+            remember: remember
+                .then(|| remember::rule(subject, call, &self.workspace))
+                .flatten(),
             decision,
         }
     }

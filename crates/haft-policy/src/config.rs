@@ -170,6 +170,12 @@ pub enum Autonomy {
 }
 
 impl Autonomy {
+    pub const ALL: &[Autonomy] = &[
+        Autonomy::Supervised,
+        Autonomy::Standard,
+        Autonomy::Autonomous,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Autonomy::Supervised => "supervised",

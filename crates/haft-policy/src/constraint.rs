@@ -35,7 +35,7 @@ impl ModuleRules {
     ) -> Result<Self, PolicyError> {
         let bad = |name: &str, why: &str| {
             let place = format!("tools.modules.{key}.constraints.{name}");
-            PolicyError::new(from, format!("{place}: {why}"))
+            PolicyError::new(from, format!("{place}: {why}")).about(name)
         };
         let list = |name: &str| -> Result<Option<Vec<String>>, PolicyError> {
             given
@@ -152,6 +152,7 @@ pub fn check_constraints(module: &Module, given: &Constraints) -> Result<(), Pol
                     &place,
                     format!("module `{}` has no such constraint: `{key}`", module.name),
                 )
+                .about(key)
                 .hint(did_you_mean(key, names.chain(UNIVERSAL))));
             }
         };

@@ -8,6 +8,8 @@ pub struct PolicyError {
     pub from: String,
     pub message: String,
     pub hint: Option<String>,
+    /// What stands in the config and cannot be understood, as it stands there
+    pub word: Option<String>,
 }
 
 impl PolicyError {
@@ -16,7 +18,13 @@ impl PolicyError {
             from: from.to_owned(),
             message: message.into(),
             hint: None,
+            word: None,
         }
+    }
+
+    pub(crate) fn about(mut self, word: &str) -> Self {
+        self.word = Some(word.to_owned());
+        self
     }
 
     pub(crate) fn hint(mut self, hint: Option<String>) -> Self {

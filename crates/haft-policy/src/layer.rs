@@ -446,6 +446,7 @@ fn check_profile(
     match name {
         Some(name) if !profiles.contains_key(name) => {
             Err(PolicyError::new(from, format!("unknown profile: `{name}`"))
+                .about(name)
                 .hint(did_you_mean(name, profiles.keys().map(String::as_str))))
         }
         _ => Ok(()),

@@ -18,6 +18,7 @@ mod path;
 mod pattern;
 mod policy;
 mod profile;
+mod programs;
 mod remember;
 mod rule;
 pub mod shell;
@@ -35,6 +36,7 @@ pub use error::PolicyError;
 pub use judgement::{Decision, HookAction, Judgement, RuleHit, Verdict};
 pub use path::Places;
 pub use policy::{Policy, RuleLine};
+pub use profile::built_in_profiles;
 pub use rule::{READING_TOOLS, RUNNING_TOOLS, WRITING_TOOLS};
 pub use who::{Layer, Who};
 

@@ -172,13 +172,13 @@ impl Groups {
         };
         let Some(patterns) = self.0.get(name) else {
             return Err(PolicyError::new(from, format!("unknown group: `{text}`"))
+                .about(text)
                 .hint(did_you_mean(name, self.0.keys().map(String::as_str))));
         };
         if path.iter().any(|above| above == name) {
-            return Err(PolicyError::new(
-                from,
-                format!("group holds itself: `group:{name}`"),
-            ));
+            return Err(
+                PolicyError::new(from, format!("group holds itself: `group:{name}`")).about(text),
+            );
         }
         path.push(name.to_owned());
         for pattern in patterns {
@@ -199,7 +199,11 @@ fn check_pattern(text: &str, from: &str) -> Result<(), PolicyError> {
     let hint = text
         .contains('(')
         .then(|| "patterns on arguments go under `tools.rules`".to_owned());
-    Err(PolicyError::new(from, format!("not a tool pattern: `{text}`")).hint(hint))
+    Err(
+        PolicyError::new(from, format!("not a tool pattern: `{text}`"))
+            .about(text)
+            .hint(hint),
+    )
 }
 
 /// `*` stands for any run of characters, everything else for itself.

@@ -1,15 +1,19 @@
 //! Several layers of config, each compiled to a policy of its own; the strictest verdict wins.
 //! That is how a project file which nobody trusts yet can narrow and never widen.
 
-use haft_core::ToolSpec;
+use std::path::PathBuf;
+
+use haft_core::{Effects, ToolSpec};
 
 use crate::bound::Bound;
+use crate::call::Resolve;
 use crate::config::PolicyConfig;
 use crate::error::{PolicyError, did_you_mean};
 use crate::judgement::RuleHit;
 use crate::layer::CompiledLayer;
 use crate::path::Places;
 use crate::pattern::{Names, Reading};
+use crate::programs;
 use crate::who::{Layer, Who};
 
 /// A rule in force, for `haft doctor`.
@@ -69,6 +73,12 @@ impl Policy {
             }
         }
         Ok(())
+    }
+
+    /// Files of the workspace whose content decides what the commands of these effects do.
+    pub fn own_programs(&self, effects: &Effects, resolve: Resolve<'_>) -> Vec<PathBuf> {
+        let places = &self.places;
+        programs::own_programs(effects, &places.workspace, places.home.as_deref(), resolve)
     }
 
     /// Everything about one tool for one caller; do it once and keep it.

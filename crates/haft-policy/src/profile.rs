@@ -30,6 +30,11 @@ const BUILT_IN: &[BuiltIn] = &[
     ("full", &["*"], &[]),
 ];
 
+/// The names that every config knows.
+pub fn built_in_profiles() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(name, ..)| *name)
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Profile {
     pub(crate) from: String,

@@ -1,20 +1,24 @@
 //! The rule that "always" would store: exactly this call, nothing wider. Programs that run what
-//! they are told are never remembered, because the next thing they are told is another one.
+//! they are told are never remembered, because the next thing they are told is another one; nor
+//! are programs that lie in the workspace, because the next thing under their name is another one.
+
+use std::path::Path;
 
 use haft_core::Resource;
 
 use crate::binding::Subject;
 use crate::call::CallFacts;
 use crate::command;
+use crate::programs;
 use crate::shell::{base, is_interpreter, is_invisible, is_shell, is_wrapper};
 use crate::tokens;
 
 /// Longest rule worth remembering; nobody reads a longer one before saying "always".
 const MAX_RULE: usize = 500;
 
-pub(crate) fn rule(subject: &Subject, call: &CallFacts<'_>) -> Option<String> {
+pub(crate) fn rule(subject: &Subject, call: &CallFacts<'_>, workspace: &Path) -> Option<String> {
     let rule = if !call.effects.commands.is_empty() {
-        format!("{}({})", subject.name, command_pattern(call)?)
+        format!("{}({})", subject.name, command_pattern(call, workspace)?)
     } else if !call.effects.accesses.is_empty() {
         format!("{}({})", subject.name, path_pattern(call)?)
     } else {
@@ -28,14 +32,18 @@ fn without_subject(subject: &Subject, anything: bool) -> Option<String> {
     (!anything || !subject.built_in).then(|| subject.name.to_string())
 }
 
-fn command_pattern(call: &CallFacts<'_>) -> Option<String> {
+fn command_pattern(call: &CallFacts<'_>, workspace: &Path) -> Option<String> {
     let [line] = &call.lines[..] else {
         return None;
     };
     let [command] = &line.script.commands[..] else {
         return None;
     };
-    let program = base(&command.words.first()?.text);
+    let program = command.words.first()?;
+    if programs::is_own(call, line, program, workspace) {
+        return None;
+    }
+    let program = base(&program.text);
     let plain = line.script.not_plain.is_none()
         && line.script.over.is_none()
         && command.redirects.is_empty()

@@ -123,6 +123,7 @@ impl Reader<'_> {
     ) -> Result<Rule, PolicyError> {
         let bad = |why: &str| {
             PolicyError::new(from, format!("not a rule: `{text}`: {why}"))
+                .about(text)
                 .hint(Some("write `tool` or `tool(pattern)`".to_owned()))
         };
         let trimmed = text.trim();
@@ -138,7 +139,8 @@ impl Reader<'_> {
         if tool.is_empty() {
             return Err(bad("no tool is named"));
         }
-        let tool = ToolPattern::parse(tool, self.groups, from)?;
+        let tool =
+            ToolPattern::parse(tool, self.groups, from).map_err(|error| error.about(text))?;
         let family = Family::of(&tool);
         let all_writes = pattern.is_none()
             && effect == Verdict::Deny

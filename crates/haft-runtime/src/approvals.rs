@@ -3,11 +3,12 @@
 //! call's arguments can stand in for it.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use blake3::Hash;
-use haft_core::{Effects, ToolContext};
+use haft_core::{Access, Effects, Mode, Resource, ToolContext};
 use haft_policy::Policy;
 use serde_json::Value;
 use thiserror::Error;
@@ -28,6 +29,9 @@ struct Record {
 /// A granted approval, by id.
 pub(crate) struct Approval(pub(crate) String);
 
+/// An approval that was used up: the call may run while the files it is about hold this.
+pub(crate) struct Approved(pub(crate) String);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum ApprovalError {
     #[error("no such approval")]
@@ -36,7 +40,7 @@ pub(crate) enum ApprovalError {
     Expired,
     #[error("it was not granted")]
     NotGranted,
-    #[error("the call is no longer the one that was approved")]
+    #[error("the call, or a file that it is about, is no longer what was approved")]
     Changed,
 }
 
@@ -100,8 +104,15 @@ impl Approvals {
 }
 
 /// Everything an approval is bound to: who asks, the tool, its arguments, what it resolves to on
-/// this machine (paths, folder, environment, executable), and the policy it was judged by.
-pub(crate) fn digest(cx: &ToolContext, args: &Value, effects: &Effects, policy: &Policy) -> Hash {
+/// this machine (paths, folder, environment, executable, and what the files hold that it is
+/// about), and the policy it was judged by.
+pub(crate) fn digest(
+    cx: &ToolContext,
+    args: &Value,
+    effects: &Effects,
+    contents: &str,
+    policy: &Policy,
+) -> Hash {
     let mut hasher = blake3::Hasher::new();
     let mut part = |text: &str| {
         hasher.update(&(text.len() as u64).to_le_bytes());
@@ -116,8 +127,32 @@ pub(crate) fn digest(cx: &ToolContext, args: &Value, effects: &Effects, policy: 
     part(&args.to_string());
     part(&format!("{:?}", caller.workspace));
     part(&format!("{effects:?}"));
+    part(contents);
     part(policy.revision());
     hasher.finalize()
+}
+
+/// What the files hold that a yes is about: those that the call changes, whose difference a person
+/// was shown, and programs of the workspace that it runs.
+pub(crate) fn contents(cx: &ToolContext, effects: &Effects, policy: &Policy) -> String {
+    let caller = &cx.caller;
+    let resolve = |cwd: &Path, path: &str| caller.paths.resolve(cwd, path);
+    let mut files = policy.own_programs(effects, &resolve);
+    let changes = |access: &Access| access.mode == Mode::Write;
+    if effects.accesses.iter().any(changes) {
+        files.extend(effects.accesses.iter().filter_map(file));
+    }
+    match files.is_empty() {
+        true => String::new(),
+        false => caller.paths.contents(&files),
+    }
+}
+
+fn file(access: &Access) -> Option<PathBuf> {
+    match &access.resource {
+        Resource::File(path) => Some(path.clone()),
+        Resource::Tree(_) | Resource::Uri(_) => None,
+    }
 }
 
 #[cfg(test)]

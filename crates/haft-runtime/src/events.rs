@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haft_core::{Event, EventKind, EventSink};
 use tokio::sync::broadcast;
 
-use crate::secrets;
+use crate::live::LiveText;
 
 /// Events a listener may fall behind before it is told that it lost some.
 const CAPACITY: usize = 4096;
@@ -17,6 +17,7 @@ pub struct EventBus {
     sender: broadcast::Sender<Event>,
     /// Someone has listened: asking the channel would take its lock at every event
     heard: Arc<AtomicBool>,
+    live: Arc<LiveText>,
 }
 
 impl EventBus {
@@ -24,6 +25,7 @@ impl EventBus {
         EventBus {
             sender: broadcast::Sender::new(CAPACITY),
             heard: Arc::default(),
+            live: Arc::default(),
         }
     }
 
@@ -40,15 +42,18 @@ impl Default for EventBus {
 }
 
 impl EventSink for EventBus {
-    fn emit(&self, mut event: Event) {
-        if let EventKind::Progress { text } = &mut event.kind {
-            let masked = secrets::mask(text);
-            if masked.count > 0 {
-                *text = masked.text.into_owned();
-            }
-        }
+    fn emit(&self, event: Event) {
         // No listener is no error.
-        let _ = self.sender.send(event);
+        if let Some(text) = self.live.shown(&event) {
+            let kind = EventKind::Progress { text, piece: true };
+            let _ = self.sender.send(Event {
+                call: event.call.clone(),
+                kind,
+            });
+        }
+        if !matches!(event.kind, EventKind::Progress { .. }) {
+            let _ = self.sender.send(event);
+        }
     }
 
     fn listening(&self) -> bool {

@@ -64,8 +64,8 @@ fn unpanicked(
 async fn answer(flight: &mut Flight<'_>) -> ToolResult {
     let (tool, prepared) = settle(flight)?;
     let judged = judge::effects(flight, tool, &*prepared)?;
-    let approval = approve::call(flight, &judged).await?;
     schedule::turn(flight).await?;
+    let approval = approve::call(flight, &judged).await?;
     let approved = run::spend(flight, &judged, approval)?;
     record::intent(flight, &judged.effects).await?;
     run::tool(flight, prepared, &judged, approved).await

@@ -2,6 +2,7 @@
 //! whatever else goes: all of them up to a bound, and past that they are counted.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use haft_core::{Block, Output};
@@ -9,6 +10,9 @@ use regex::Regex;
 
 /// Lines above this length are cut in the middle.
 const LONG: usize = 2_000;
+const LEFT_OUT: &str = " left out …]";
+const OVER: &str = " are left out; the whole result holds them]";
+
 /// What is kept of a long line: its beginning, its end, and what is around its errors.
 const HEAD: usize = 1_000;
 const TAIL: usize = 400;
@@ -21,6 +25,38 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
+
+/// Holds on every line that `ERROR` holds on, and is quick on many lines at once.
+static LIKELY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i-u:\b(?:errors?|fail(?:ed|ure|ures|ing)?|panic(?:ked)?|exceptions?|fatal|traceback|aborted|segfault|segmentation fault|undefined reference|permission denied|not found|cannot)\b)|(?-u:(?:Error|Exception)\b|\bERR!)|[✗✘✕×❌]",
+    )
+    .ok()
+});
+
+/// Where the lines are that tell of an error.
+pub(crate) fn error_lines(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    // Colours hide where words begin, so every line of a coloured text is looked at.
+    let coloured = text.contains('\u{1b}');
+    while at < text.len() {
+        let hit = match (&*LIKELY, coloured) {
+            (Some(likely), false) => likely.find_at(text, at).map(|hit| hit.start()),
+            _ => Some(at),
+        };
+        let Some(hit) = hit else {
+            break;
+        };
+        let start = text[at..hit].rfind('\n').map_or(at, |feed| at + feed + 1);
+        let end = text[hit..].find('\n').map_or(text.len(), |feed| hit + feed);
+        if is_error(&text[start..end]) {
+            found.push(start..end);
+        }
+        at = end + 1;
+    }
+    found
+}
 
 /// Whether a line tells of an error.
 pub(crate) fn is_error(line: &str) -> bool {
@@ -126,37 +162,50 @@ impl<'t> Lines<'t> {
     /// The kept lines as a text, with a last word on what is not in it.
     pub(crate) fn text(&self, gaps: Gaps) -> String {
         let mut text = String::new();
-        let mut gap = 0;
+        let mut gap: u64 = 0;
         for (line, kept) in self.lines.iter().zip(&self.kept) {
             if !kept {
                 gap += 1;
                 continue;
             }
-            mark(&mut text, gap, gaps);
+            if gaps == Gaps::Marked {
+                mark(&mut text, gap);
+            }
             gap = 0;
-            text.push_str(&shortened(line));
+            text.push_str(&cut_short(line));
             text.push('\n');
         }
-        mark(&mut text, gap, gaps);
-        if self.errors_over > 0 {
-            text.push_str(&format!(
-                "[{} more lines with errors are left out; the whole result holds them]\n",
-                self.errors_over
-            ));
+        if gaps == Gaps::Marked {
+            mark(&mut text, gap);
         }
+        more_errors(&mut text, self.errors_over as u64);
         text
     }
 }
 
-fn mark(text: &mut String, gap: usize, gaps: Gaps) {
-    if gap > 0 && gaps == Gaps::Marked {
+/// Say where lines are left out, and how many.
+pub(crate) fn mark(text: &mut String, gap: u64) {
+    if gap > 0 {
         let noun = if gap == 1 { "line" } else { "lines" };
-        text.push_str(&format!("[… {gap} {noun} left out …]\n"));
+        text.push_str(&format!("[… {gap} {noun}{LEFT_OUT}\n"));
     }
 }
 
+/// Say that there are more lines with errors than are shown.
+pub(crate) fn more_errors(text: &mut String, count: u64) {
+    if count > 0 {
+        text.push_str(&format!("[{count} more lines with errors{OVER}\n"));
+    }
+}
+
+/// Whether a line is one by which something was said to be left out.
+pub(crate) fn is_mark(line: &str) -> bool {
+    (line.starts_with("[… ") && line.ends_with(LEFT_OUT))
+        || (line.starts_with('[') && line.ends_with(OVER))
+}
+
 /// A line that is not too long, with what is around its errors.
-fn shortened(line: &str) -> Cow<'_, str> {
+pub(crate) fn cut_short(line: &str) -> Cow<'_, str> {
     let chars = line.chars().count();
     if chars <= LONG {
         return Cow::Borrowed(line);
@@ -226,6 +275,36 @@ mod tests {
     }
 
     #[test]
+    fn error_lines_are_found_at_once_as_one_by_one() {
+        let lines = [
+            "all fine",
+            "error",
+            "",
+            "éerror",
+            "NotFoundError",
+            "éError: x",
+            "terrors",
+            "\tFAILED",
+            "npm ERR! x",
+            " ✗ no",
+        ];
+        let text = lines.join("\n");
+        let coloured = format!("\u{1b}[1mx\u{1b}[0m\n{text}");
+        for text in [
+            text.as_str(),
+            &coloured,
+            "",
+            "\n",
+            "error\n",
+            "a\n\nfatal\n\n",
+        ] {
+            let found: Vec<&str> = error_lines(text).into_iter().map(|at| &text[at]).collect();
+            let expected: Vec<&str> = text.lines().filter(|line| is_error(line)).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_left_out_is_said() {
         let text = "a\nb\nerror 1\nc\nerror 2\nd\nerror 3\nerror 4\nerror 5\nz";
         let mut lines = Lines::of(text);
@@ -246,7 +325,7 @@ mod tests {
             "ü".repeat(5_000),
             "x".repeat(5_000)
         );
-        let short = shortened(&line);
+        let short = cut_short(&line);
         assert!(
             short.len() < 4_000 && short.contains("error: deep inside"),
             "{short}"

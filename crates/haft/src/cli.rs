@@ -12,7 +12,7 @@ use clap_complete::engine::ArgValueCompleter;
 use haft_policy::Autonomy;
 use haft_runtime::{PromptStyle, Shape};
 
-use crate::wiring::tool_names;
+use crate::completing::{agents, levels, profiles, providers, tool_names};
 
 pub(crate) use mcp::{Mcp, McpAction};
 pub(crate) use secret::{Secret, SecretAction};
@@ -74,16 +74,16 @@ pub(crate) enum Command {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Seat {
     /// Policy profile: minimal, messaging, coding, full, or your own
-    #[arg(long, value_name = "P", help_heading = "Caller")]
+    #[arg(long, value_name = "P", help_heading = "Caller", add = ArgValueCompleter::new(profiles))]
     pub(crate) profile: Option<String>,
     /// Agent in whose name the call is made
-    #[arg(long, value_name = "A", help_heading = "Caller")]
+    #[arg(long, value_name = "A", help_heading = "Caller", add = ArgValueCompleter::new(agents))]
     pub(crate) agent: Option<String>,
     /// Provider whose model makes the call
-    #[arg(long, value_name = "P", help_heading = "Caller")]
+    #[arg(long, value_name = "P", help_heading = "Caller", add = ArgValueCompleter::new(providers))]
     pub(crate) provider: Option<String>,
     /// How much is asked: supervised, standard, autonomous
-    #[arg(long, value_name = "L", help_heading = "Caller")]
+    #[arg(long, value_name = "L", help_heading = "Caller", add = ArgValueCompleter::new(levels))]
     pub(crate) autonomy: Option<Autonomy>,
     /// Folder that tools work in [default: the current one]
     #[arg(long, value_name = "DIR", help_heading = "Caller")]

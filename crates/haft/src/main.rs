@@ -3,6 +3,7 @@
 
 mod cli;
 mod commands;
+mod completing;
 mod config;
 mod home;
 mod recording;

@@ -1,13 +1,12 @@
 //! The one place where everything is wired: config read, powers made, policy compiled, tools
 //! registered, a caller seated.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap_complete::CompletionCandidate;
 use haft_core::{
     CallApps, Caller, CancelToken, Identity, Module, Person, Powers, ResultStore, canonical_module,
 };
@@ -97,7 +96,8 @@ impl House {
             profile: seat.profile.clone(),
             autonomy: seat.autonomy,
         };
-        let policy = compile(&loaded.layers, &loaded.workspace, &home)?;
+        let policy = compile(&loaded.layers, &loaded.workspace, &home)
+            .map_err(|error| error.placed(|word| config::place_of_word(&loaded.files, word)))?;
         policy
             .check_who(&who)
             .map_err(|error| Usage(told(&error)))?;
@@ -468,24 +468,4 @@ fn workers(config: &Config) -> Option<WorkersConfig> {
 pub(crate) fn ourselves(mode: &str) -> Option<Vec<OsString>> {
     let exe = std::env::current_exe().ok()?;
     Some(vec![exe.into(), mode.into()])
-}
-
-/// The tool names that complete what is typed.
-pub(crate) fn tool_names(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let typed = typed.to_string_lossy();
-    haft_tools::packs()
-        .iter()
-        .flat_map(|pack| &pack.tools)
-        .filter(|tool| tool.spec().name.starts_with(&*typed))
-        .map(|tool| {
-            let help = tool
-                .spec()
-                .description
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned();
-            CompletionCandidate::new(&*tool.spec().name).help(Some(help.into()))
-        })
-        .collect()
 }

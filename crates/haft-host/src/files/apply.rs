@@ -40,7 +40,7 @@ pub(super) fn apply(
         Ok(()) => {
             for change in changes {
                 if let FileChange::Put { place, content, .. } = change {
-                    let version = Version::Content(blake3::hash(content));
+                    let version = Version::Written(blake3::hash(content));
                     workspace.seen.note(session, place.path(), version);
                 }
             }

@@ -67,8 +67,11 @@ pub(super) fn snapshot(
     let opened = open_regular(workspace.handle(place), place.relative(), place.path())?;
     let told = |error: Unreadable| error.told(place, opened.size);
     let content = read_capped(&opened.file, TEXT_LIMIT, cancel).map_err(told)?;
-    let seen = &workspace.seen;
-    if known == Known::Latest && seen.is_stale(session, place.path(), opened.stamp, &content) {
+    let last = match known {
+        Known::Latest => workspace.seen.last_read(session, place.path()),
+        Known::AnyState => None,
+    };
+    if last.is_some_and(|sight| sight.is_stale(opened.stamp, &content)) {
         return Err(changed(place.path()));
     }
     let (text, form) = encoding::decode(content)

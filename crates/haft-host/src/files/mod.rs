@@ -5,11 +5,13 @@
 
 mod apply;
 mod change;
+mod contents;
 mod edit;
 mod encoding;
 mod entry;
 mod error;
 mod ignored;
+mod line;
 mod list;
 mod open;
 mod read;
@@ -46,6 +48,7 @@ use error::clipped;
 pub(crate) use error::{cancelled, failure, not_regular};
 pub(crate) use open::open_dir;
 use seen::Seen;
+pub(crate) use seen::tidy as tidy_seen;
 use walk::{Stopped, Why};
 
 /// The project's own config file, which arrives with a clone and must not be written by tools.
@@ -170,9 +173,9 @@ impl Workspace {
             .map_err(|stopped| failure("use", &stopped.at, std::io::Error::other("bad path")))?;
         Ok(Workspace {
             roots,
+            seen: Seen::new(&home),
             home,
             way_home,
-            seen: Seen::default(),
             checkpoints: None,
         })
     }
@@ -214,6 +217,7 @@ impl Workspace {
     /// workspace; `~` is a name like any other.
     pub fn resolve(&self, path: &str) -> Result<Resolved, ToolError> {
         check_spelling(path)?;
+        self.expect_no_shell_home(path)?;
         let real = walk::real_path(self.path(), Path::new(path))
             .map_err(|stopped| self.stopped(path, stopped))?;
         let resolved = self.locate(&real).ok_or_else(|| leaves(path))?;
@@ -221,6 +225,19 @@ impl Workspace {
             return Err(closed(path));
         }
         Ok(resolved)
+    }
+
+    /// Only a shell takes `~` for the home folder: whoever means that must not get a folder of
+    /// that name.
+    fn expect_no_shell_home(&self, path: &str) -> Result<(), ToolError> {
+        if !path.starts_with("~/") || self.path().join("~").symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        Err(ToolError::input_invalid(format!(
+            "`~` is not the home folder here: `{}`",
+            clipped(path)
+        ))
+        .hint("write the whole path; a folder that is called `~` is `./~`"))
     }
 
     /// The same for a file that is to be written.
@@ -327,6 +344,10 @@ pub struct RealPaths;
 impl ResolvePath for RealPaths {
     fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
         walk::likely_path(cwd, Path::new(path))
+    }
+
+    fn contents(&self, paths: &[PathBuf]) -> String {
+        contents::contents(paths)
     }
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    pub(super) const SIZE: usize = 56;
+
     // The fields' types differ between platforms, so some casts are empty on some of them.
     #[allow(clippy::unnecessary_cast)]
     pub(super) fn of(stat: &Stat) -> Self {
@@ -43,6 +45,25 @@ impl Stamp {
             modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
             changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
         }
+    }
+
+    /// The same as bytes, for keeping.
+    pub(super) fn to_bytes(self) -> [u8; Stamp::SIZE] {
+        let (modified, changed) = (self.modified, self.changed);
+        let mut bytes = [0; Stamp::SIZE];
+        let fields = [
+            self.device,
+            self.inode,
+            self.size.cast_unsigned(),
+            modified.0.cast_unsigned(),
+            modified.1.cast_unsigned(),
+            changed.0.cast_unsigned(),
+            changed.1.cast_unsigned(),
+        ];
+        for (place, field) in bytes.chunks_exact_mut(8).zip(fields) {
+            place.copy_from_slice(&field.to_le_bytes());
+        }
+        bytes
     }
 
     /// Whether both are the same file with the same content, whatever its name is by now: a

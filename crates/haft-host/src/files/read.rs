@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::encoding;
 use super::error::{cancelled, failure};
+use super::line::Line;
 use super::open::{OpenFile, Stamp, open_regular};
 use super::seen::Version;
 use super::{Resolved, Workspace};
@@ -25,6 +26,11 @@ const BYTES_LIMIT: u64 = 10 << 20;
 
 /// Largest text in another encoding than UTF-8.
 const FOREIGN_LIMIT: u64 = 64 << 20;
+
+/// Bytes of lines that one reading gives, and characters of each line. Whatever comes after a
+/// reading (secrets are looked for, it is put together and cut) takes time by its length.
+const READING_LIMIT: usize = 16 << 20;
+pub(super) const LINE_LIMIT: usize = 100_000;
 
 /// Files up to this size are read where we are; larger ones on a thread that may block.
 pub(super) const INLINE: u64 = 256 << 10;
@@ -52,6 +58,8 @@ pub enum Reading {
         skipped: u64,
         /// What the text was decoded from, where that was not UTF-8
         encoding: Option<Cow<'static, str>>,
+        /// It stopped before the end of what was asked for
+        more: bool,
     },
     Image {
         mime_type: Cow<'static, str>,
@@ -135,6 +143,14 @@ pub(super) enum Unreadable {
 }
 
 impl Unreadable {
+    /// The same for text that is known to be of this line.
+    fn at_line(self, line: u64) -> Self {
+        match self {
+            Unreadable::NotUtf8(_) => Unreadable::NotUtf8(line),
+            other => other,
+        }
+    }
+
     pub(super) fn told(self, place: &Resolved, size: u64) -> ToolError {
         match self {
             Unreadable::NotUtf8(line) => other_encoding(place.path(), size, line),
@@ -229,18 +245,24 @@ fn read_foreign(
     let wanted = range.limit.unwrap_or(u64::MAX);
     let mut numbered = String::new();
     let mut lines = 0;
+    let mut more = false;
     for line in text.lines().skip(skipped as usize) {
         if lines == wanted {
             break;
         }
+        more = numbered.len() > READING_LIMIT;
+        if more {
+            break;
+        }
         lines += 1;
-        push_numbered(&mut numbered, skipped + lines, line);
+        push_numbered(&mut numbered, skipped + lines, line, 0);
     }
     let reading = Reading::Text {
         numbered,
         lines,
         skipped,
         encoding: form.foreign().map(Cow::Borrowed),
+        more,
     };
     Ok((reading, Some(hash)))
 }
@@ -248,62 +270,46 @@ fn read_foreign(
 fn read_lines(file: &File, range: LineRange, cancel: &CancelToken) -> Result<Hashed, Unreadable> {
     let mut reader = BufReader::with_capacity(64 << 10, file);
     let mut skipped = 0;
+    let text = |numbered, lines, skipped, more| Reading::Text {
+        numbered,
+        lines,
+        skipped,
+        encoding: None,
+        more,
+    };
     while skipped < range.offset {
         if !skip_line(&mut reader, cancel)? {
-            let numbered = String::new();
-            return Ok((
-                Reading::Text {
-                    numbered,
-                    lines: 0,
-                    skipped,
-                    encoding: None,
-                },
-                None,
-            ));
+            return Ok((text(String::new(), 0, skipped, false), None));
         }
         skipped += 1;
     }
     let mut hasher = (range.offset == 0).then(blake3::Hasher::new);
     let mut numbered = String::new();
-    let mut line = Vec::new();
     let mut lines = 0;
-    let mut at_end = false;
+    let (mut at_end, mut more) = (false, false);
     while range.limit.is_none_or(|limit| lines < limit) {
-        if cancel.is_cancelled() {
-            return Err(Unreadable::Cancelled);
-        }
-        let room = TEXT_LIMIT.saturating_sub(numbered.len() as u64);
-        line.clear();
-        let read = (&mut reader).take(room + 1).read_until(b'\n', &mut line);
-        let read = read.map_err(Unreadable::Io)? as u64;
-        if read == 0 {
-            at_end = true;
+        more = numbered.len() > READING_LIMIT;
+        if more {
             break;
         }
-        if read > room {
-            return Err(Unreadable::TooLarge);
-        }
-        if let Some(hasher) = &mut hasher {
-            hasher.update(&line);
-        }
         let number = skipped + lines + 1;
-        let text = std::str::from_utf8(&line).map_err(|_| Unreadable::NotUtf8(number))?;
-        push_numbered(&mut numbered, number, text);
+        let Some(line) =
+            Line::read(&mut reader, &mut hasher, cancel).map_err(|error| error.at_line(number))?
+        else {
+            at_end = true;
+            break;
+        };
+        let kept = std::str::from_utf8(&line.kept).map_err(|_| Unreadable::NotUtf8(number))?;
+        push_numbered(&mut numbered, number, kept, line.chars_after);
         lines += 1;
     }
     let hash = hasher.filter(|_| at_end).map(|hasher| hasher.finalize());
-    Ok((
-        Reading::Text {
-            numbered,
-            lines,
-            skipped,
-            encoding: None,
-        },
-        hash,
-    ))
+    Ok((text(numbered, lines, skipped, more), hash))
 }
 
-fn push_numbered(numbered: &mut String, number: u64, line: &str) {
+/// A line as its number, a tab and its text. Of a long one only the beginning, and how long it
+/// is; `chars_after` were read and are not in `line`.
+fn push_numbered(numbered: &mut String, number: u64, line: &str, chars_after: u64) {
     let line = line.strip_suffix('\n').unwrap_or(line);
     let line = line.strip_suffix('\r').unwrap_or(line);
     let line = match number {
@@ -315,7 +321,20 @@ fn push_numbered(numbered: &mut String, number: u64, line: &str) {
     }
     numbered.push_str(&number.to_string());
     numbered.push('\t');
-    numbered.push_str(line);
+    let cut = match line.len() > LINE_LIMIT {
+        true => line.char_indices().nth(LINE_LIMIT),
+        false => None,
+    };
+    match cut {
+        Some((at, _)) => {
+            let chars = line.chars().count() as u64 + chars_after;
+            numbered.push_str(&line[..at]);
+            numbered.push_str(&format!(
+                "… [cut: this line has {chars} characters, shown are {LINE_LIMIT}]"
+            ));
+        }
+        None => numbered.push_str(line),
+    }
 }
 
 /// Pass over one line, however long, without keeping it. False at the end of the file.

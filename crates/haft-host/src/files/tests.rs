@@ -96,6 +96,8 @@ fn resolving() {
     check("{DIR}/extra/x", "extra/x");
     check("../extra/x", "extra/x");
     check("~", "w/~");
+    check("~/x", "input_invalid");
+    check("./~/x", "w/~/x");
     check("../out/secret.txt", "denied");
     check("to_out/new", "denied");
     check("{DIR}/w2/x", "denied");

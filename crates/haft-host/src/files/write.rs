@@ -52,8 +52,8 @@ impl WriteFiles {
         self.workspace.resolve_for_writing(path)
     }
 
-    /// Give a file this content, making folders on the way. The answer is what cannot be put
-    /// back.
+    /// Give a file this content, making folders on the way. A conflict if this session has read
+    /// another state of it before. The answer is what cannot be put back.
     pub async fn write(
         &self,
         place: &Resolved,
@@ -61,9 +61,10 @@ impl WriteFiles {
         cx: &ToolContext,
     ) -> Result<Vec<Lost>, ToolError> {
         let Some(workers) = &self.workers else {
-            return replace(&self.workspace, place, content, Expected::Anything, cx).await;
+            return replace(&self.workspace, place, content, Expected::AsRead, cx).await;
         };
-        let version = Version::Content(blake3::hash(&content));
+        as_read(&self.workspace, place, &cx.caller.session, &cx.cancel)?;
+        let version = Version::Written(blake3::hash(&content));
         let job = Job::Write {
             place: place.clone(),
             content: Bytes(content),
@@ -110,6 +111,8 @@ pub(crate) fn present_now(
 /// What must be there for a replacement to go ahead.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Expected {
+    /// What the session has read, if it has; else anything
+    AsRead,
     Anything,
     /// This state of the file, or the answer is a conflict
     State(Stamp),
@@ -125,8 +128,12 @@ pub(super) async fn replace(
     let (workspace, place, mark) = (workspace.clone(), place.clone(), Mark::of(cx));
     let (session, cancel) = (cx.caller.session.clone(), cx.cancel.clone());
     blocking(move || {
+        let expected = match expected {
+            Expected::AsRead => as_read(&workspace, &place, &session, &cancel)?,
+            other => other,
+        };
         let lost = put(&workspace, &place, &content, expected, mark, &cancel)?;
-        let version = Version::Content(blake3::hash(&content));
+        let version = Version::Written(blake3::hash(&content));
         workspace.seen.note(&session, place.path(), version);
         Ok(lost)
     })
@@ -156,6 +163,32 @@ fn put(
     let work = || replace_now(root, place, content, expected, cancel);
     let ((), lost) = workspace.kept(mark, &[(place, Touch::Here)], work)?;
     Ok(lost)
+}
+
+/// What must be there for what a session has read to be still true. What it only wrote itself it
+/// may write again, and a file that is gone cannot be overwritten.
+fn as_read(
+    workspace: &Workspace,
+    place: &Resolved,
+    session: &str,
+    cancel: &CancelToken,
+) -> Result<Expected, ToolError> {
+    let Some(sight) = workspace.seen.last_read(session, place.path()) else {
+        return Ok(Expected::Anything);
+    };
+    let handle = workspace.handle(place);
+    let Some(opened) = open_if_present(handle, place.relative(), place.path())? else {
+        return Ok(Expected::Anything);
+    };
+    let content = match sight.is_of_content() {
+        true => read_capped(&opened.file, TEXT_LIMIT, cancel)
+            .map_err(|error| error.told(place, opened.size))?,
+        false => Vec::new(),
+    };
+    match sight.is_stale(opened.stamp, &content) {
+        true => Err(changed(place.path())),
+        false => Ok(Expected::State(opened.stamp)),
+    }
 }
 
 fn replace_now(
@@ -199,7 +232,7 @@ pub(super) fn changed(path: &Path) -> ToolError {
         "file changed since it was read: `{}`",
         path.display()
     ))
-    .hint("read it again with `file.read`, then edit")
+    .hint("read it again with `file.read`, then change it")
 }
 
 /// The file that is to be replaced, if there is one, and we may write to it.

@@ -65,7 +65,7 @@ use sessions::Sessions;
 use terminal::{Streams, Terminal};
 
 /// Names the calls that a process runs under, outermost first, with colons between.
-const CALL_VARIABLE: &str = "HAFT_CALL";
+pub const CALL_VARIABLE: &str = "HAFT_CALL";
 
 /// The power to run commands.
 #[derive(Debug, Clone)]

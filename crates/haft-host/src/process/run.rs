@@ -15,6 +15,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::place::path_bytes;
@@ -30,6 +31,10 @@ const CHUNK: usize = 64 * 1024;
 /// Room in the pipe of a command that writes much; more is read after its end than fits there
 /// only if somebody else writes.
 const WIDE_PIPE: usize = 1024 * 1024;
+
+/// How long reading may go on before others are let in. Whoever hears the output may be slow, and
+/// a flood of it would keep a deadline around the call from being noticed.
+const BREATH: Duration = Duration::from_millis(10);
 
 /// A line for the shell.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -148,7 +153,12 @@ impl Following<'_> {
     async fn until_stopped(&mut self, deadline: Instant, cancel: &CancelToken) -> Stop {
         let mut cancelled = pin!(cancel.cancelled());
         let mut late = pin!(sleep_until(deadline));
+        let mut breath = Instant::now();
         loop {
+            if breath.elapsed() > BREATH {
+                yield_now().await;
+                breath = Instant::now();
+            }
             // In this order, so that a flood of output delays neither an end nor a stop.
             tokio::select! {
                 biased;

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use haft_core::{Event, EventKind, EventSink};
+use haft_core::{Event, EventSink};
+use haft_runtime::LiveText;
 use serde_json::{Value, json};
 
 use super::outbox::Outbox;
@@ -19,6 +20,7 @@ pub(super) struct Telling {
     token: Option<Value>,
     log: bool,
     told: AtomicU64,
+    live: LiveText,
 }
 
 impl Telling {
@@ -38,12 +40,12 @@ impl Telling {
             token,
             log,
             told: AtomicU64::new(0),
+            live: LiveText::default(),
         }))
     }
 
     fn tell(&self, text: &str) {
-        let masked = haft_runtime::mask(text);
-        let message: String = masked.text.chars().take(MESSAGE).collect();
+        let message: String = text.chars().take(MESSAGE).collect();
         if let Some(token) = &self.token {
             let count = self.told.fetch_add(1, Ordering::Relaxed) + 1;
             let params = json!({"progressToken": token, "progress": count, "message": message});
@@ -60,8 +62,8 @@ impl Telling {
 
 impl EventSink for Telling {
     fn emit(&self, event: Event) {
-        if let EventKind::Progress { text } = &event.kind {
-            self.tell(text);
+        if let Some(text) = self.live.shown(&event) {
+            self.tell(&text);
         }
         if self.inner.listening() {
             self.inner.emit(event);

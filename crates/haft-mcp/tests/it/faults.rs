@@ -32,7 +32,7 @@ struct Heard(Mutex<Vec<String>>);
 
 impl EventSink for Heard {
     fn emit(&self, event: Event) {
-        if let EventKind::Progress { text } = event.kind {
+        if let EventKind::Progress { text, .. } = event.kind {
             self.0.lock().unwrap().push(text);
         }
     }

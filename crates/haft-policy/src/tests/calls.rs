@@ -340,6 +340,10 @@ fn always_stores_exactly_this_call() {
         "eval ls",
         "nice ls",
         "docker ps",
+        "./x.sh",
+        "bin/../x.sh a",
+        "/w/target/debug/x",
+        "~/x",
     ] {
         check(plain(), "shell.exec", line(line_never), None);
     }

@@ -73,6 +73,27 @@ pub fn mask(text: &str) -> Masked<'_> {
     }
 }
 
+/// The part of a text without its secrets, those included that reach into it or out of it.
+pub(crate) fn mask_part(text: &str, part: Range<usize>) -> String {
+    let mut masked = String::with_capacity(part.len());
+    let mut done = part.start;
+    for span in scan(text).into_spans(text) {
+        let Range { start, end } = span.range;
+        if end <= done || start >= part.end {
+            continue;
+        }
+        masked.push_str(&text[done..start.max(done)]);
+        if start >= done && end <= part.end {
+            push_mask(&mut masked, &text[start..end], span.shows_tail);
+        } else {
+            masked.push_str("***");
+        }
+        done = end.min(part.end);
+    }
+    masked.push_str(&text[done..part.end]);
+    masked
+}
+
 /// Replaces every secret in the strings of `value`, and whole strings that stand under a telling
 /// name such as `password`. Gives the number of secrets replaced.
 pub fn mask_value(value: &mut Value) -> usize {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::judge::{self, Judged};
 use super::limits::{Limits, within};
-use crate::approvals::{Approval, digest};
+use crate::approvals::{self, Approval, digest};
 use crate::flight::Flight;
 use crate::secrets;
 use crate::visible::{shortened, visible};
@@ -63,6 +63,11 @@ async fn rehearsal(flight: &Flight<'_>, judged: &Judged) -> Result<Option<Approv
     }
 }
 
+/// What the files hold that a yes to this call is about.
+pub(super) fn contents(flight: &Flight<'_>, judged: &Judged) -> String {
+    approvals::contents(&flight.cx, &judged.effects, &flight.runtime.policy())
+}
+
 async fn ask(
     flight: &Flight<'_>,
     judged: &Judged,
@@ -84,8 +89,10 @@ async fn ask(
         Verdict::Ask => {}
     }
     let approvals = flight.runtime.approvals();
+    // Looked at before anything is shown: whatever changes from here on is not what was seen.
+    let seen = contents(flight, judged);
     let open = |policy| {
-        let bound_to = digest(&flight.cx, &flight.args, &judged.effects, policy);
+        let bound_to = digest(&flight.cx, &flight.args, &judged.effects, &seen, policy);
         approvals
             .open(bound_to)
             .map_err(|error| ToolError::failed("no randomness for an approval").caused_by(error))

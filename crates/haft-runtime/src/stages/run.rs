@@ -4,10 +4,11 @@
 use haft_core::{Output, Prepared, ToolError, ToolResult};
 use serde_json::Value;
 
+use super::approve::contents;
 use super::cancelled;
 use super::judge::Judged;
 use super::limits::{Limits, effects, within};
-use crate::approvals::{Approval, digest};
+use crate::approvals::{Approval, Approved, digest};
 use crate::flight::Flight;
 use crate::visible::shortened;
 
@@ -20,18 +21,20 @@ pub(crate) fn spend(
     flight: &Flight<'_>,
     judged: &Judged,
     approval: Option<Approval>,
-) -> Result<bool, ToolError> {
+) -> Result<Option<Approved>, ToolError> {
     let Some(Approval(id)) = approval else {
-        return Ok(false);
+        return Ok(None);
     };
+    let approved = Approved(contents(flight, judged));
     let now = digest(
         &flight.cx,
         &flight.args,
         &judged.effects,
+        &approved.0,
         &flight.runtime.policy(),
     );
     let spent = flight.runtime.approvals().consume(&id, now);
-    spent.map(|()| true).map_err(|error| {
+    spent.map(|()| Some(approved)).map_err(|error| {
         ToolError::conflict(format!("the approval does not count: {error}"))
             .hint("make the call again")
     })
@@ -41,16 +44,16 @@ pub(crate) async fn tool(
     flight: &Flight<'_>,
     prepared: Box<dyn Prepared>,
     judged: &Judged,
-    approved: bool,
+    approved: Option<Approved>,
 ) -> ToolResult {
-    recheck(flight, &*prepared, judged)?;
+    recheck(flight, &*prepared, judged, approved.as_ref())?;
     let limits = Limits::of(flight);
     if !flight.cx.dry_run {
         return within(limits, &flight.cx, prepared.run(&flight.cx)).await;
     }
     let previews = flight.entry().is_some_and(|entry| entry.spec().has_preview);
     // A preview that runs a command is as good as a run: what asks is asked first.
-    let may = judged.effects.commands.is_empty() || judged.ask.is_none() || approved;
+    let may = judged.effects.commands.is_empty() || judged.ask.is_none() || approved.is_some();
     if previews && may {
         return within(limits, &flight.cx, prepared.preview(&flight.cx)).await;
     }
@@ -63,7 +66,12 @@ pub(crate) async fn tool(
     Ok(output)
 }
 
-fn recheck(flight: &Flight<'_>, prepared: &dyn Prepared, judged: &Judged) -> Result<(), ToolError> {
+fn recheck(
+    flight: &Flight<'_>,
+    prepared: &dyn Prepared,
+    judged: &Judged,
+    approved: Option<&Approved>,
+) -> Result<(), ToolError> {
     if flight.cx.cancel.is_cancelled() {
         return Err(cancelled());
     }
@@ -72,6 +80,12 @@ fn recheck(flight: &Flight<'_>, prepared: &dyn Prepared, judged: &Judged) -> Res
             ToolError::conflict("what the call touches has changed since it was judged")
                 .hint("make the call again"),
         );
+    }
+    if approved.is_some_and(|then| then.0 != contents(flight, judged)) {
+        return Err(ToolError::conflict(
+            "a file that the call is about has changed since it was approved",
+        )
+        .hint("make the call again"));
     }
     Ok(())
 }

@@ -180,11 +180,11 @@ fn apply_one(text: &str, change: &Change, crlf: bool) -> Result<(String, usize),
         replace_all,
     } = change;
     if search.is_empty() {
-        return Err(ToolError::input_invalid("`search` is empty"));
+        return Err(ToolError::input_invalid("the text to find is empty"));
     }
     if search == replace {
         return Err(ToolError::input_invalid(
-            "`search` and `replace` are the same",
+            "the text to find and its replacement are the same",
         ));
     }
     // New lines get the file's own line ends.
@@ -304,7 +304,7 @@ mod tests {
         check(
             "a",
             &[change("a", "a", false)],
-            "input_invalid: `search` and `replace` are the same",
+            "input_invalid: the text to find and its replacement are the same",
         );
         check(
             "a\r\nb\r\n",

@@ -28,10 +28,11 @@ pub(super) struct List {
     /// Also list what the folders inside hold
     #[serde(default)]
     recursive: bool,
-    /// Leave out what `.gitignore` files name, and `.git` itself
+    /// Leave out what `.gitignore` files name, and `.git` itself; not given, this is so when the
+    /// list is recursive
     #[serde(default)]
     #[schemars(extend("x-aliases" = ["gitignore", "respect_gitignore"]))]
-    ignore: bool,
+    ignore: Option<bool>,
     #[serde(skip)]
     target: Target,
 }
@@ -68,10 +69,11 @@ impl Tool for List {
 
     async fn run(self, files: &ListFiles, cx: &ToolContext) -> ToolResult {
         let place = self.place(files)?;
+        let ignore = self.ignore.unwrap_or(self.recursive);
         let request = ListRequest {
             recursive: self.recursive,
             limit: LIMIT,
-            skip_ignored: self.ignore,
+            skip_ignored: ignore,
         };
         let listing = files.list(place, request, cx).await?;
         let mut structured = json!({
@@ -80,7 +82,7 @@ impl Tool for List {
             "count": listing.entries.len(),
             "truncated": listing.truncated,
         });
-        if self.ignore {
+        if ignore {
             structured["ignored"] = listing.ignored.into();
         }
         if !listing.unreadable.is_empty() {

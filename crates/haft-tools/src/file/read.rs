@@ -87,6 +87,7 @@ impl Tool for Read {
                 lines,
                 skipped,
                 encoding,
+                more,
             } => {
                 let mut shown = match (lines, skipped) {
                     (0, _) if self.limit == Some(0) => "[no lines asked for]".to_owned(),
@@ -102,6 +103,13 @@ impl Tool for Read {
                 if let Some(encoding) = encoding {
                     shown.push_str(&format!("\n[decoded from {encoding}]"));
                     structured["encoding"] = encoding.as_ref().into();
+                }
+                if more {
+                    let next = offset + lines;
+                    shown.push_str(&format!(
+                        "\n[stopped after {lines} lines: read on with `offset: {next}`]"
+                    ));
+                    structured["more"] = true.into();
                 }
                 Ok(Output::text(shown).and_structured(structured))
             }

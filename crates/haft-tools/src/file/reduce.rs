@@ -48,8 +48,12 @@ impl Reducer for ReadReducer {
         if all <= LINES {
             return None;
         }
+        let more = match structured.get("more") {
+            Some(_) => " and more",
+            None => "",
+        };
         let hint = format!(
-            "[{all} lines, {} bytes with their numbers; shown are the first {LINES}: read on with `offset: {LINES}` and a `limit`, or search with `file.grep`]\n",
+            "[{all} lines{more}, {} bytes with their numbers; shown are the first {LINES}: read on with `offset: {LINES}` and a `limit`, or search with `file.grep`]\n",
             content.len()
         );
         let text = format!("{hint}{}", first_lines(&text_of(output)));
@@ -62,7 +66,9 @@ impl Reducer for ReadReducer {
 fn first_lines(text: &str) -> String {
     let mut lines = Lines::of(text);
     lines.keep_first(LINES);
-    lines.keep_where(|line| line.starts_with("[decoded from "));
+    lines.keep_where(|line| {
+        line.starts_with("[decoded from ") || line.starts_with("[stopped after ")
+    });
     lines.keep_errors(ERRORS);
     lines.text(Gaps::Marked)
 }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::preview;
+use super::story::Story;
 use crate::kept;
 use crate::process::told;
 
@@ -154,15 +155,16 @@ impl Tool for Exec {
         let own = power.config().clamp_timeout(request.timeout);
         let yields = yields.filter(|time| *time < own);
         request.timeout = yields.unwrap_or(request.timeout);
+        let mut story = Story::default();
         let watch = Watch {
-            live: &mut |text| cx.progress(text),
+            live: &mut |text| hear(text, &mut story, cx),
             cancel: &cx.cancel,
             session: &cx.caller.session,
         };
         let mut finished = power.run_noting(request, watch, Some(Mark::of(cx))).await?;
         own_deadline(&mut finished, cx);
         let would_go_on = yields.is_some() && finished.timed_out && !cx.timed_out();
-        let mut output = answer(finished, &workdir, Uuid::now_v7().to_string());
+        let mut output = answer(finished, story, &workdir, Uuid::now_v7().to_string());
         if would_go_on {
             output.error = power.no_background();
         }
@@ -171,14 +173,15 @@ impl Tool for Exec {
 
     async fn preview(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
         let (request, workdir) = self.request(power)?;
+        let mut story = Story::default();
         let watch = Watch {
-            live: &mut |text| cx.progress(text),
+            live: &mut |text| hear(text, &mut story, cx),
             cancel: &cx.cancel,
             session: &cx.caller.session,
         };
         let (finished, trial) = power.rehearse(request, watch).await?;
         let error = failure(&finished);
-        let told = told(&finished, error.as_ref());
+        let told = told(&finished, story, error.as_ref());
         Ok(preview::answer(&finished, &trial, &workdir, &told))
     }
 }
@@ -219,12 +222,13 @@ impl Exec {
             })
             .await?;
         if let Some(time) = wait {
-            let live: &mut (dyn FnMut(&str) + Send) = &mut |text| cx.progress(text);
+            let mut story = Story::default();
+            let live: &mut (dyn FnMut(&str) + Send) = &mut |text| hear(text, &mut story, cx);
             if let Some(mut finished) = session.within(time, live, &cx.cancel).await? {
                 own_deadline(&mut finished, cx);
                 power.forget(&session);
                 let workdir = session.workdir().to_string_lossy().into_owned();
-                return Ok(answer(finished, &workdir, session.id().to_owned()));
+                return Ok(answer(finished, story, &workdir, session.id().to_owned()));
             }
         }
         session.to_background();
@@ -262,12 +266,18 @@ impl Exec {
     }
 }
 
-fn answer(finished: Finished, workdir: &str, session: String) -> Output {
-    let lost = finished.lost.clone();
-    kept::with_lost(plain_answer(finished, workdir, session), &lost)
+/// A piece of output on its way to whoever looks on.
+fn hear(text: &str, story: &mut Story, cx: &ToolContext) {
+    story.push(text);
+    cx.live(text);
 }
 
-fn plain_answer(finished: Finished, workdir: &str, session: String) -> Output {
+fn answer(finished: Finished, story: Story, workdir: &str, session: String) -> Output {
+    let lost = finished.lost.clone();
+    kept::with_lost(plain_answer(finished, story, workdir, session), &lost)
+}
+
+fn plain_answer(finished: Finished, story: Story, workdir: &str, session: String) -> Output {
     let error = failure(&finished);
     let structured = json!({
         "status": if error.is_none() { "completed" } else { "failed" },
@@ -284,7 +294,7 @@ fn plain_answer(finished: Finished, workdir: &str, session: String) -> Output {
         "workdir": workdir,
         "isolation": finished.level.as_str(),
     });
-    let text = told(&finished, error.as_ref());
+    let text = told(&finished, story, error.as_ref());
     let total_chars = finished.handle.is_some().then_some(finished.total_chars);
     Output {
         error,
@@ -324,7 +334,7 @@ fn failure(finished: &Finished) -> Option<ToolError> {
 }
 
 /// The output as text, with a last line on what went wrong and a first one on what is missing.
-fn told(finished: &Finished, error: Option<&ToolError>) -> String {
+fn told(finished: &Finished, story: Story, error: Option<&ToolError>) -> String {
     let mut text = String::new();
     if finished.truncated && finished.handle.is_none() {
         let reason = match &finished.keep_error {
@@ -334,7 +344,10 @@ fn told(finished: &Finished, error: Option<&ToolError>) -> String {
         let total = finished.total_chars;
         text.push_str(&format!("[the beginning {reason}; {total} chars in all]\n"));
     }
-    text.push_str(&finished.output);
+    match story.told(&finished.output, finished.total_chars) {
+        Some(story) if finished.truncated => text.push_str(&story),
+        _ => text.push_str(&finished.output),
+    }
     if let Some(error) = error {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');

@@ -5,6 +5,7 @@ mod discard;
 mod exec;
 mod preview;
 mod reduce;
+mod story;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -8,12 +8,12 @@ mod status;
 
 use haft_core::{Output, ReduceContext, Reducer};
 
-use crate::lines::{Gaps, Lines, text_of};
+use super::story::HEAD;
+use crate::lines::{Gaps, Lines, is_mark, text_of};
 use commands::{Known, recognise};
 
 /// Output up to this size is left alone if it is of no known command.
 const LONG: usize = 8 << 10;
-const HEAD: usize = 40;
 const TAIL: usize = 20;
 const ERRORS: usize = 100;
 
@@ -34,10 +34,17 @@ impl Reducer for ShellReducer {
         let command = cx.args.get("command")?.as_str()?;
         let known = recognise(command);
         let before = text_of(output);
+        let mut structured = output.structured.clone()?;
+        let cut = structured["truncated"] == true;
+        // Counting what is not all there would mislead.
+        let known = known.filter(|known| !cut || *known != Known::GitStatus);
         let failed = output.error.is_some();
         let text = shorter(&before, known, failed)?;
-        let mut structured = output.structured.clone()?;
-        if let Some(whole) = structured["output"].as_str()
+        if cut {
+            // The text tells of the beginning too, which `output` no longer holds.
+            structured["tail"] = last_chars(&text, TAIL_CHARS).into();
+            structured["output"] = text.clone().into();
+        } else if let Some(whole) = structured["output"].as_str()
             && let Some(reduced) = shorter(whole, known, failed)
         {
             structured["tail"] = last_chars(&reduced, TAIL_CHARS).into();
@@ -84,6 +91,7 @@ fn without_passing(text: &str) -> Option<String> {
     });
     lines.keep_last(1);
     lines.keep_errors(ERRORS);
+    lines.keep_where(is_mark);
     if lines.dropped() < FEW / 2 {
         return None;
     }
@@ -100,6 +108,7 @@ fn installed(text: &str) -> Option<String> {
     lines.keep_where(commands::is_install_news);
     lines.keep_last(3);
     lines.keep_errors(ERRORS);
+    lines.keep_where(is_mark);
     if lines.dropped() < FEW / 2 {
         return None;
     }
@@ -115,6 +124,7 @@ fn head_and_tail(text: &str) -> Option<String> {
     lines.keep_first(HEAD);
     lines.keep_last(TAIL);
     lines.keep_errors(ERRORS);
+    lines.keep_where(is_mark);
     let reduced = lines.text(Gaps::Marked);
     (reduced.len() < text.len()).then_some(reduced)
 }

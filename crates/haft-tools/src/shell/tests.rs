@@ -29,7 +29,7 @@ struct Heard(Mutex<String>);
 
 impl EventSink for Heard {
     fn emit(&self, event: Event) {
-        if let EventKind::Progress { text } = event.kind {
+        if let EventKind::Progress { text, .. } = event.kind {
             self.0.lock().unwrap().push_str(&text);
         }
     }
@@ -370,8 +370,16 @@ async fn long_output_is_whole_behind_the_handle() {
         .unwrap();
     assert!(whole.starts_with("1\n2\n") && whole.ends_with("\n60000\n"));
     assert_eq!(output.total_chars, Some(whole.len()));
-    assert_eq!(text(&output).len(), OUTPUT_CHARS);
-    assert_eq!(output.structured.unwrap()["truncated"], true);
+    let told = text(&output);
+    assert!(told.starts_with("1\n2\n") && told.ends_with("\n60000\n"));
+    assert!(
+        told.contains("\n40\n[… 26627 lines left out …]\n26668\n"),
+        "{}",
+        &told[..300]
+    );
+    let structured = output.structured.unwrap();
+    assert_eq!(structured["truncated"], true);
+    assert_eq!(structured["output"].as_str().unwrap().len(), OUTPUT_CHARS);
 
     let unkept = fixture(false)
         .exec(json!({"command": "seq 1 60000"}))

@@ -291,7 +291,7 @@ fn ignored_files_can_be_left_out_of_a_list() {
         assert_eq!(list["ignored"], ignored, "{args}");
     };
     check(
-        json!({"recursive": true, "ignore": true}),
+        json!({"recursive": true}),
         ".gitignore keep.log local src src/build src/build/y sub sub/.gitignore",
         json!(5),
     );
@@ -306,4 +306,49 @@ fn ignored_files_can_be_left_out_of_a_list() {
         ".gitignore b.log local",
         Value::Null,
     );
+    check(
+        json!({"path": "sub", "recursive": true, "ignore": false}),
+        ".gitignore b.log local",
+        Value::Null,
+    );
+}
+
+#[test]
+fn a_long_line_is_cut_and_says_how_long_it_is() {
+    let f = Fixture::new();
+    f.put("one.txt", format!("{}\nnext\n", "é".repeat(3_000_000)));
+    let text = f.call("file.read", json!({"path": "one.txt"})).text();
+    assert!(text.chars().count() < 101_000);
+    let cut = "… [cut: this line has 3000000 characters, shown are 100000]\n2\tnext";
+    assert!(text.ends_with(cut), "{}", &text[text.len() - 200..]);
+    let edit = json!({"path": "one.txt", "search": "next", "replace": "last"});
+    assert_eq!(
+        f.call("file.edit", edit).structured()["replacements"],
+        json!(1)
+    );
+}
+
+#[test]
+fn a_reading_stops_and_says_where_to_go_on() {
+    let f = Fixture::new();
+    let row = "x".repeat(1_000);
+    f.put("rows.txt", format!("{row}\n").repeat(20_000));
+    let answer = f.call("file.read", json!({"path": "rows.txt", "offset": 1}));
+    let text = answer.text();
+    let structured = answer.structured();
+    assert_eq!(structured["more"], json!(true));
+    let lines = structured["lines"].as_u64().unwrap();
+    assert!(lines < 17_000, "{lines}");
+    let next = format!(
+        "\n[stopped after {lines} lines: read on with `offset: {}`]",
+        lines + 1
+    );
+    assert!(text.ends_with(&next));
+    let rest = f.call(
+        "file.read",
+        json!({"path": "rows.txt", "offset": lines + 1}),
+    );
+    let structured = rest.structured();
+    assert_eq!(structured["lines"], json!(20_000 - lines - 1));
+    assert_eq!(structured.get("more"), None);
 }

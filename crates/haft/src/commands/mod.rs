@@ -19,14 +19,20 @@ mod tools;
 mod trust;
 mod undo;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use jiff::Timestamp;
 
-use crate::cli::{Cli, Command};
-use crate::terminal::fail::Usage;
+use crate::cli::{self, Cli, Command, McpAction, PolicyAction, SkillsAction};
+use crate::terminal::fail::{Failed, Usage};
 
 /// Run the command and give its exit code.
 pub(crate) fn run(cli: Cli) -> Result<u8> {
+    if speaks_for_a_person(&cli.command) && std::env::var_os(haft_host::CALL_VARIABLE).is_some() {
+        bail!(Failed {
+            message: "a command that haft runs cannot say what only a person may say".to_owned(),
+            hint: Some("leave out `--yes`, or ask a person to do it".to_owned()),
+        });
+    }
     match cli.command {
         Command::Tools(command) => tools::run(command),
         Command::Skills(command) => skills::run(command),
@@ -45,6 +51,20 @@ pub(crate) fn run(cli: Cli) -> Result<u8> {
         Command::Stats(command) => stats::run(command),
         Command::Backup(command) => copies::backup(&command),
         Command::Restore(command) => copies::restore(&command),
+    }
+}
+
+/// Whether a command allows something, or answers a question in advance.
+fn speaks_for_a_person(command: &Command) -> bool {
+    match command {
+        Command::Call(cli::Call { manner, .. })
+        | Command::Batch(cli::Batch { manner, .. })
+        | Command::Undo(cli::Undo { manner, .. }) => manner.yes,
+        Command::Trust(command) => !command.revoke,
+        Command::Skills(command) => matches!(command.action, Some(SkillsAction::Trust { .. })),
+        Command::Policy(command) => matches!(command.action, PolicyAction::Allow { .. }),
+        Command::Mcp(command) => matches!(command.action, Some(McpAction::Add { .. })),
+        _ => false,
     }
 }
 

@@ -21,6 +21,7 @@ use haft_policy::Layer;
 use serde_json::Value;
 
 pub(crate) use error::ConfigError;
+use error::Place;
 pub(crate) use file::{PROJECT, read_project as read_project_file};
 pub(crate) use sections::{Config, IsolationLevel, McpServer};
 pub(crate) use show::{Format, schema, show};
@@ -111,6 +112,15 @@ pub(crate) fn load(
         layers,
         notices,
         files,
+    })
+}
+
+/// Where a word of the config stands, in the file that counts most: `haft.yaml:3:7`.
+pub(crate) fn place_of_word(files: &[LoadedFile], word: &str) -> Option<String> {
+    files.iter().rev().find_map(|file| {
+        let text = std::fs::read_to_string(&file.path).ok()?;
+        let Place { line, column } = tree::Node::parse(&text).ok()?.find(word)?;
+        Some(format!("{}:{line}:{column}", file::name_of(&file.path)))
     })
 }
 

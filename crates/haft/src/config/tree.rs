@@ -67,6 +67,19 @@ impl Node {
         }
     }
 
+    /// Where a word stands, as a value or as a key.
+    pub(super) fn find(&self, word: &str) -> Option<Place> {
+        match &self.kind {
+            Kind::Null => None,
+            Kind::Scalar(value) => (value.as_str() == Some(word)).then_some(self.place),
+            Kind::List(items) => items.iter().find_map(|item| item.find(word)),
+            Kind::Map(entries) => entries.iter().find_map(|(key, node)| {
+                let here = (key.name == word).then_some(key.place);
+                here.or_else(|| node.find(word))
+            }),
+        }
+    }
+
     /// The value under a key, if this is a map that has it.
     pub(super) fn get(&self, name: &str) -> Option<&Node> {
         match &self.kind {

@@ -35,6 +35,16 @@ impl From<PolicyError> for Hinted {
     }
 }
 
+impl Hinted {
+    /// The same with the place in a file that its word stands at, where `place` can tell.
+    pub(crate) fn placed(mut self, place: impl Fn(&str) -> Option<String>) -> Self {
+        if let Some(found) = self.0.word.as_deref().and_then(place) {
+            self.0.from = found;
+        }
+        self
+    }
+}
+
 impl fmt::Display for Hinted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)

@@ -48,7 +48,7 @@ pub(crate) async fn show(
         match event {
             Ok(Event {
                 call,
-                kind: EventKind::Progress { text },
+                kind: EventKind::Progress { text, .. },
             }) => screen.show((call.call_id.clone(), call.tool.clone()), &text),
             Ok(Event {
                 call,

@@ -5,6 +5,9 @@ use std::io::{self, ErrorKind, Write};
 
 use haft_policy::Verdict;
 
+use super::fail;
+use crate::exit;
+
 pub(crate) fn line(text: &str) {
     let mut out = anstream::stdout().lock();
     quietly(writeln!(out, "{text}"));
@@ -36,8 +39,15 @@ pub(crate) fn verdict(verdict: Verdict) -> String {
     format!("\u{1b}[{colour}m{word}\u{1b}[0m")
 }
 
+/// An answer that nobody could be given is a failure, unless its reader has left.
 fn quietly(result: io::Result<()>) {
-    if result.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-        std::process::exit(0);
-    }
+    let code = match result {
+        Ok(()) => return,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            fail::error(&format!("cannot write the answer: {error}"), None);
+            exit::FAILED
+        }
+    };
+    std::process::exit(code.into());
 }

@@ -1,8 +1,10 @@
 //! Questions on a real terminal, and what "always" leaves behind.
 
-use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
 
-use crate::place::{LEVELS, Place, verdict};
+use serde_json::{Value, json};
+
+use crate::place::{LEVELS, Place, finish, verdict};
 use crate::pty::Terminal;
 
 const CHOICES: &str = "[y]es, [n]o, [a]lways: ";
@@ -293,4 +295,145 @@ fn a_question_shows_no_escapes_no_secrets_and_no_forged_lines() {
         !shown.contains(&secret) && !shown.contains("always would store"),
         "{shown}"
     );
+}
+
+/// Run a call on a terminal, change something while it asks, and say yes.
+fn meddled(place: &Place, tool: &str, args: &Value, meddle: impl FnOnce()) -> (i32, String) {
+    let args = args.to_string();
+    let mut terminal = Terminal::start(place, &["call", tool, &args], &[]);
+    terminal.until("[y]es, [n]o");
+    meddle();
+    terminal.types("y\n");
+    terminal.end()
+}
+
+fn script(place: &Place, text: &str) {
+    let path = place.file("x.sh", format!("#!/bin/sh\n{text}\n"));
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_script_that_was_rewritten_while_a_person_was_asked_does_not_run() {
+    for line in ["./x.sh", "sh x.sh", "true && ./x.sh", "cat x.sh | sh"] {
+        let place = Place::new();
+        let args = json!({"command": line});
+        script(&place, "touch good");
+        let rewrite = || script(&place, "touch evil");
+        let (code, shown) = meddled(&place, "shell.exec", &args, rewrite);
+        assert_eq!(code, 1, "{line}: {shown}");
+        assert!(
+            shown.contains("no longer what was approved"),
+            "{line}: {shown}"
+        );
+        assert!(!place.workspace.join("evil").exists(), "{line}");
+        let (code, shown) = meddled(&place, "shell.exec", &args, || {
+            place.file("unrelated", "x");
+        });
+        assert_eq!(code, 0, "{line}: {shown}");
+        assert!(
+            place.workspace.join("evil").exists(),
+            "seen and approved: {line}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_changed_after_its_difference_was_shown_is_left_alone() {
+    let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n";
+    for (tool, args) in [
+        (
+            "file.write",
+            json!({"path": "a.txt", "content": "one\nthree\n"}),
+        ),
+        (
+            "file.edit",
+            json!({"path": "a.txt", "search": "two", "replace": "three"}),
+        ),
+        ("file.patch", json!({"patch": patch})),
+    ] {
+        let place = Place::new();
+        place.file("a.txt", "one\ntwo\n");
+        let (code, shown) = meddled(&place, tool, &args, || {
+            place.file("a.txt", "one\ntwo\nfour\n");
+        });
+        assert_eq!(code, 1, "{tool}: {shown}");
+        assert!(
+            shown.contains("no longer what was approved"),
+            "{tool}: {shown}"
+        );
+        assert_eq!(place.read("a.txt"), "one\ntwo\nfour\n", "{tool}");
+        place.file("a.txt", "one\ntwo\n");
+        let (code, shown) = meddled(&place, tool, &args, || {});
+        assert_eq!(code, 0, "{tool}: {shown}");
+        assert_eq!(place.read("a.txt"), "one\nthree\n", "{tool}");
+    }
+}
+
+#[test]
+fn always_does_not_carry_a_change_along() {
+    let place = Place::new();
+    place.file("a.txt", "old");
+    let args = r#"{"path":"a.txt","content":"new"}"#;
+    let mut terminal = Terminal::start(&place, &["call", "file.write", args], &[]);
+    terminal.until(CHOICES);
+    place.file("a.txt", "other");
+    terminal.types("a\n");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, 1, "{shown}");
+    assert_eq!(place.read("a.txt"), "other");
+}
+
+#[test]
+fn a_program_of_the_workspace_is_not_remembered() {
+    let place = Place::new();
+    script(&place, "touch good");
+    let absolute = format!("{}/x.sh", place.workspace.display());
+    for line in ["./x.sh", &absolute] {
+        let args = json!({"command": line}).to_string();
+        let mut terminal = Terminal::start(&place, &["call", "shell.exec", &args], &[]);
+        let shown = terminal.until("[y]es, [n]o");
+        assert!(!shown.contains("always"), "{shown}");
+        terminal.types("n\n");
+        terminal.end();
+    }
+}
+
+#[test]
+fn calls_of_a_batch_that_follow_each_other_are_asked_when_their_turn_has_come() {
+    let place = Place::new();
+    let outcomes = place.batch(
+        &json!([
+            {"name": "file.write", "args": {"path": "a.txt", "content": "one\n"}},
+            {"name": "file.edit", "args": {"path": "a.txt", "search": "one", "replace": "two"}},
+            {"name": "shell.exec", "args": {"command": "sh -c 'sed -i s/two/three/ a.txt'"}},
+            {"name": "shell.exec", "args": {"command": "sed -i s/three/four/ < a.txt a.txt"}},
+        ]),
+        &["--yes"],
+    );
+    let verdicts: Vec<String> = outcomes.iter().map(verdict).collect();
+    assert_eq!(verdicts, ["ok", "ok", "ok", "ok"], "{outcomes:?}");
+    assert_eq!(place.read("a.txt"), "four\n");
+}
+
+#[test]
+fn a_command_that_haft_runs_speaks_for_nobody() {
+    let place = Place::new();
+    place.file("haft.yaml", "tools: {autonomy: autonomous}\n");
+    let write = r#"{"path": "new.txt", "content": "x"}"#;
+    for line in [
+        &["call", "file.write", write, "--yes"][..],
+        &["trust", "--yes"],
+        &["policy", "allow", "file.write(**)"],
+        &["mcp", "add", "mine", "--yes", "--", "true"],
+    ] {
+        let mut command = place.haft();
+        command.env("HAFT_CALL", "c1").args(line);
+        finish(&mut command).exits(1).says("only a person");
+    }
+    assert!(!place.workspace.join("new.txt").exists());
+    let mut command = place.haft();
+    command
+        .env("HAFT_CALL", "c1")
+        .args(["call", "file.read", r#"{"path": "README.md"}"#]);
+    finish(&mut command).exits(0);
 }

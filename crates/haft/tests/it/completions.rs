@@ -57,6 +57,15 @@ fn tool_names_complete() {
         assert!(some.contains(&"file.read".to_owned()), "{some:?}");
         assert!(some.iter().all(|one| one.starts_with("file.r")), "{some:?}");
     }
+    assert!(offered(&place, &["haft", "call", "read_"]).contains(&"read_file".to_owned()));
+    place.config("tools: {profiles: {mine: {allow: [file.*]}}}\nagents: {scout: {}}\n");
+    let check = |flag: &str, typed: &str, expected: &[&str]| {
+        let found = offered(&place, &["haft", "call", "file.read", flag, typed]);
+        assert_eq!(found, expected, "{flag} {typed}");
+    };
+    check("--profile", "m", &["minimal", "messaging", "mine"]);
+    check("--autonomy", "s", &["supervised", "standard"]);
+    check("--agent", "", &["scout"]);
     assert!(offered(&place, &["haft", "bat"]).contains(&"batch".to_owned()));
     assert!(
         offered(&place, &["haft", "call", "file.read", "--dr"]).contains(&"--dry-run".to_owned())

@@ -69,7 +69,7 @@ fn where_the_machine_cannot_it_is_refused_with_a_way_out() {
     // Where a command sees it, wherever it was built.
     fs::copy(HAFT, place.workspace.join("tool")).unwrap();
     let inner = |arguments: &str| {
-        let line = format!("HAFT_HOME=/tmp/inner ./tool {arguments}");
+        let line = format!("unset HAFT_CALL; HAFT_HOME=/tmp/inner ./tool {arguments}");
         text(&run(&place, &line))
     };
     let told = inner(r#"call shell.exec '{"command":"echo ran"}' --yes --json"#);

@@ -291,3 +291,83 @@ fn every_json_output_is_json() {
         .run_with_input(&["batch", "--json"], br#"[{"name":"nope"}]"#)
         .json();
 }
+
+#[test]
+fn a_file_that_changed_between_two_processes_is_a_conflict() {
+    let place = Place::new();
+    place.file("a.txt", "one\ntwo\n");
+    let call = |tool: &str, args: Value| {
+        let args = args.to_string();
+        verdict(&place.run(["call", tool, &args, "--yes", "--json"]).json())
+    };
+    let read = || call("file.read", json!({"path": "a.txt"}));
+    let edit = |from: &str, to: &str| {
+        call(
+            "file.edit",
+            json!({"path": "a.txt", "search": from, "replace": to}),
+        )
+    };
+    let write = |text: &str| call("file.write", json!({"path": "a.txt", "content": text}));
+    assert_eq!(read(), "ok");
+    place.file("a.txt", "one\ntwo\nmine\n");
+    assert_eq!(edit("one", "1"), "conflict");
+    assert_eq!(write("all of it\n"), "conflict");
+    assert_eq!(place.read("a.txt"), "one\ntwo\nmine\n");
+    assert_eq!(read(), "ok");
+    assert_eq!(edit("one", "1"), "ok");
+    assert_eq!(edit("1", "2"), "ok");
+    place.file("a.txt", "2\n");
+    assert_eq!(
+        edit("2", "3"),
+        "ok",
+        "never read since it was written, and the text is there"
+    );
+    assert_eq!(
+        write("a file of its own\n"),
+        "ok",
+        "never read since it was written"
+    );
+    let other = place.run([
+        "call",
+        "file.edit",
+        r#"{"path":"a.txt","search":"own","replace":"new"}"#,
+        "--yes",
+        "--json",
+        "--session",
+        "another",
+    ]);
+    assert_eq!(verdict(&other.json()), "ok");
+}
+
+#[test]
+fn an_error_line_of_a_long_output_is_shown_wherever_it_stands() {
+    let place = Place::new();
+    let rows = |error_at: usize, count: usize| -> String {
+        (1..=count)
+            .map(|n| match n == error_at {
+                true => format!("error: row {n} is wrong\n"),
+                false => format!("a plain row, number {n}\n"),
+            })
+            .collect()
+    };
+    for (error_at, count) in [(1_501, 30_000), (60_000 - 12_000, 60_000)] {
+        place.file("rows.txt", rows(error_at, count));
+        let args = r#"{"command":"cat rows.txt"}"#;
+        let outcome = place
+            .run(["call", "shell.exec", args, "--yes", "--json"])
+            .json();
+        let text = outcome["content"][0]["text"].as_str().unwrap();
+        for text in [text, outcome["structured"]["output"].as_str().unwrap()] {
+            assert!(text.starts_with("a plain row, number 1\n"), "{text}");
+            let line = format!("\nerror: row {error_at} is wrong\n");
+            assert!(text.contains(&line), "{text}");
+            assert!(text.contains(&format!("number {count}\n")), "{text}");
+            let rows = text.lines().filter(|line| line.contains("row")).count();
+            let marks = text.lines().filter_map(|line| line.strip_prefix("[… "));
+            let left: usize = marks
+                .filter_map(|mark| mark.split(' ').next()?.parse::<usize>().ok())
+                .sum();
+            assert_eq!(rows + left, count, "{text}");
+        }
+    }
+}

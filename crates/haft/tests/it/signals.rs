@@ -11,7 +11,8 @@ use crate::pty::Terminal;
 
 /// A number of seconds that nothing else sleeps for marks the processes of one test.
 fn marker(n: u32) -> String {
-    format!("{}.{n}", 8000 + u64::from(std::process::id()))
+    // Of one width, so that no marker is the beginning of another.
+    format!("{}.{n:02}", 8000 + u64::from(std::process::id()))
 }
 
 /// Children, grandchildren and one that left the session.
@@ -71,7 +72,7 @@ fn an_interrupt_exits_130_and_leaves_no_child() {
         signal(name, child.id());
         let status = ended(&mut child);
         all_gone(&marker);
-        assert_eq!(status.code(), Some(130), "{name}");
+        assert_eq!(status.code(), Some(130), "{name} at {level}: {status}");
         let output = child.wait_with_output().unwrap();
         let outcome: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(verdict(&outcome), "cancelled");
@@ -85,7 +86,7 @@ fn a_killed_haft_leaves_no_child() {
         let marker = marker(10 + n as u32);
         let mut child = start(&place, &marker);
         signal("KILL", child.id());
-        assert_eq!(ended(&mut child).code(), None);
+        assert_eq!(ended(&mut child).code(), None, "{level}");
         all_gone(&marker);
     }
 }
