@@ -62,6 +62,36 @@ pub struct Ending {
     pub reduced: bool,
     pub truncated: bool,
     pub handle: Option<String>,
+    /// What kind of call it was, where its result was shortened: the tool, and its command
+    pub subject: Option<String>,
+    /// Digest of the whole result, to be compared with that of a later call
+    pub digest: Option<[u8; 32]>,
+    /// The call whose answer this is: the same work was done before
+    pub same_as: Option<String>,
+}
+
+/// A call that was made before under the same key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// Its record
+    pub seq: i64,
+    pub call_id: String,
+    /// It was the same tool with the same arguments
+    pub same_work: bool,
+    pub state: EarlierState,
+    /// Where its whole result is
+    pub handle: Option<String>,
+}
+
+/// How it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EarlierState {
+    Running,
+    /// Nobody knows whether it happened
+    Uncertain,
+    Done,
+    /// It failed or was refused, so it may be tried again
+    NotDone,
 }
 
 /// Keeps the record of calls.
@@ -73,4 +103,28 @@ pub trait Recorder: Send + Sync {
     /// Take over how a call ended, without making the caller wait. `intended` is the record that
     /// was made before it ran, if one was.
     fn ended(&self, intent: Intent, intended: Option<i64>, ending: Ending);
+
+    /// What is known of the newest call of this session under the same key. Only calls with
+    /// effects count.
+    fn earlier(&self, intent: &Intent) -> BoxFuture<'_, Result<Option<Earlier>, ToolError>> {
+        let _ = intent;
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Write down what became of a call of which nobody knew, and how that is known.
+    fn settle(
+        &self,
+        earlier: &Earlier,
+        happened: bool,
+        how: &str,
+    ) -> BoxFuture<'_, Result<(), ToolError>> {
+        let _ = (earlier, happened, how);
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Whether shortened results of this subject keep being read again in full.
+    fn keeps_being_read(&self, subject: &str) -> bool {
+        let _ = subject;
+        false
+    }
 }

@@ -16,3 +16,10 @@ pub trait ResultStore: Send + Sync {
     /// that nothing is learned by guessing.
     fn open(&self, session: &str, handle: &str) -> io::Result<Box<dyn KeptResult>>;
 }
+
+/// The folder for what belongs to a session: a hash, so that a handle alone opens nothing and no
+/// name of a session becomes a path.
+pub fn session_folder(session: &str) -> String {
+    let hash = blake3::hash(session.as_bytes()).to_hex();
+    hash.as_str()[..16].to_owned()
+}

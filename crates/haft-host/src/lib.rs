@@ -26,7 +26,7 @@ pub use env::{EnvPolicy, filter_env, loads_code, looks_secret};
 pub use files::{
     Before, ChangeFiles, EditFiles, Entry, EntryKind, FileChange, FilesConfig, LineRange,
     ListFiles, ListRequest, Listing, NewMode, ReadFiles, Reading, RealPaths, Resolved, Snapshot,
-    SnapshotStamp, UndoFiles, Workspace, WriteFiles, holds_secrets, is_protected,
+    SnapshotStamp, UndoFiles, Workspace, WriteFiles, holds_secrets, is_protected, tidy_seen,
 };
 pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
 pub use listen::{Listener, listen};
@@ -38,7 +38,7 @@ pub use process::{
 };
 pub use process::{Complaints, Partner, PartnerProgram};
 pub use results::{Attachments, FileResults, KeptResults, ResultWriter};
-pub use retention::{Retention, tidy};
+pub use retention::{Amount, Retention, tidy_is_due};
 pub use sandbox::{
     Enclosed, Feature, Input, Isolation, Level, Limits, Report, Sandbox, Weaker, lacking,
     launcher_main, probe,

@@ -1,18 +1,17 @@
-//! Whole results on disk, behind handles, until a store takes them over. One folder a session,
+//! Whole results on disk, behind handles, until the store takes them over. One folder a session,
 //! named by a hash, so that a handle alone opens nothing: it must come with the session that
-//! made it.
+//! made it. A file is locked while it is written, so that nobody takes half of it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use haft_core::{Capability, KeptResult, Power, ResultStore, ToolError};
+use haft_core::{Capability, KeptResult, Power, ResultStore, ToolError, session_folder};
+use rustix::fs::{FlockOperation, flock};
 
 use crate::blocking::blocking;
-use crate::retention::{Retention, by_age, stay};
 
 const PREFIX: &str = "r_";
 const HEX_DIGITS: usize = 32;
@@ -49,6 +48,7 @@ impl FileResults {
             .create_new(true)
             .mode(0o600)
             .open(folder.join(&handle))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         Ok(ResultWriter {
             handle,
             file: BufWriter::new(file),
@@ -60,36 +60,8 @@ impl FileResults {
         self.dir.clone()
     }
 
-    /// Remove results that are old or too many. A handle to one of them opens nothing then.
-    pub(crate) fn tidy(&self, limit: &Retention, now: SystemTime) -> io::Result<()> {
-        let sessions = match fs::read_dir(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            other => other?,
-        };
-        let folders: Vec<PathBuf> = sessions.flatten().map(|entry| entry.path()).collect();
-        let kept = folders.iter().flat_map(|folder| {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            entries.map(|entry| entry.path())
-        });
-        let kept = by_age(kept);
-        let stays = stay(
-            kept.iter().map(|(_, time, size)| (*time, *size)),
-            limit,
-            now,
-        );
-        for (path, ..) in &kept[stays..] {
-            fs::remove_file(path)?;
-        }
-        for folder in folders {
-            // One that still holds something stays.
-            let _ = fs::remove_dir(folder);
-        }
-        Ok(())
-    }
-
     fn folder(&self, session: &str) -> PathBuf {
-        let hash = blake3::hash(session.as_bytes()).to_hex();
-        self.dir.join(&hash.as_str()[..16])
+        self.dir.join(session_folder(session))
     }
 }
 
@@ -234,31 +206,6 @@ mod tests {
             read(&results, "two", &handle).unwrap_err().kind(),
             io::ErrorKind::NotFound
         );
-    }
-
-    #[test]
-    fn old_results_go_and_young_ones_stay() {
-        let home = tempfile::tempdir().unwrap();
-        let results = FileResults::new(home.path());
-        let limit = Retention {
-            age: std::time::Duration::from_secs(1000),
-            bytes: 8,
-        };
-        results.tidy(&limit, SystemTime::now()).unwrap();
-        let now = SystemTime::now();
-        let handles = [("s", 2000), ("t", 30), ("t", 20), ("s", 10)].map(|(session, age)| {
-            let handle = results.keep(session, "four").unwrap();
-            let file = File::options()
-                .append(true)
-                .open(results.folder(session).join(&handle))
-                .unwrap();
-            file.set_modified(now - std::time::Duration::from_secs(age))
-                .unwrap();
-            (session, handle)
-        });
-        results.tidy(&limit, now).unwrap();
-        let there = handles.map(|(session, handle)| read(&results, session, &handle).is_ok());
-        assert_eq!(there, [false, false, true, true]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! How long haft keeps what it wrote down for itself: results behind handles, and what calls
-//! changed. One rule for both: nothing older than an age, nothing past a size, oldest first.
+//! How long haft keeps what it wrote down for itself. One rule for all of it: nothing older than an
+//! age, nothing past a size, oldest first.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,8 +7,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::files::tidy_seen;
-use crate::{Checkpoints, FileResults};
+/// So many things, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    pub count: u64,
+    pub bytes: u64,
+}
 
 /// What may stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +26,7 @@ pub struct Retention {
 const PAUSE: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Its time of change tells when it was last looked.
-const STAMP: &str = "tidied";
+const STAMP: &str = "haft.db.tidied";
 
 /// How many of these may stay: times and sizes, newest first.
 pub(crate) fn stay(
@@ -41,34 +45,22 @@ pub(crate) fn stay(
         .count()
 }
 
-/// Remove what is old, unless that was done a short while ago. `home` is haft's own folder.
-pub fn tidy(
-    home: &Path,
-    results: (&FileResults, Retention),
-    changes: (&Checkpoints, Retention),
-) -> io::Result<()> {
-    // Where nothing is kept nothing has to go.
-    let kept = ["undo", "results", "seen"].map(|name| home.join(name));
-    let Some(place) = kept.iter().find(|place| place.is_dir()) else {
-        return Ok(());
-    };
+/// Whether it is time to remove what is old. Says so once: others who come now leave it to the
+/// first. `home` is haft's own folder.
+pub fn tidy_is_due(home: &Path) -> io::Result<bool> {
     let now = SystemTime::now();
-    let stamp = place.join(STAMP);
+    let stamp = home.join(STAMP);
     let last = fs::metadata(&stamp).and_then(|found| found.modified());
     if last.is_ok_and(|time| now.duration_since(time).is_ok_and(|age| age < PAUSE)) {
-        return Ok(());
+        return Ok(false);
     }
-    // First, so that others who come now leave it to us.
     let file = File::options()
         .create(true)
         .append(true)
         .mode(0o600)
         .open(&stamp)?;
     file.set_modified(now)?;
-    results.0.tidy(&results.1, now)?;
-    // Sessions without results have seen nothing that matters.
-    tidy_seen(home, &results.1, now)?;
-    changes.0.tidy(&changes.1, now)
+    Ok(true)
 }
 
 /// Files with their times and sizes, newest first.

@@ -9,6 +9,7 @@ mod command;
 mod config;
 mod constraint;
 mod coverage;
+mod destroys;
 mod error;
 mod files;
 mod glob;
@@ -32,6 +33,7 @@ pub use config::{
     ProviderConfig, RulesConfig, ToolPolicy, ToolPolicyChanges, ToolsConfig,
 };
 pub use constraint::check_constraints;
+pub use destroys::destroys;
 pub use error::PolicyError;
 pub use judgement::{Decision, HookAction, Judgement, RuleHit, Verdict};
 pub use path::Places;

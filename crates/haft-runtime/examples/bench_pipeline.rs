@@ -7,6 +7,7 @@
 //! - `resolve N`: N name look-ups among 10,000 tools; `bare_map N` the same in a hash map
 //! - `definitions N`: all definitions of 10,000 tools, N times for a new caller; `unchanged N` for
 //!   the same one again; `bare_json N` only writes the same text
+//! - `journal_adds N`: by how much N calls take longer where each is written down
 //! - `memory`: resident kilobytes with and without the 10,000 tools
 
 #![allow(clippy::expect_used)]
@@ -24,6 +25,7 @@ use haft_core::{
 };
 use haft_policy::{Layer, Places, Policy, PolicyConfig, Who};
 use haft_runtime::{EventBus, Filters, Runtime, RuntimeConfig, Session, Shape};
+use haft_store::{Durability, Journal, JournalConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -134,6 +136,10 @@ impl ResolvePath for AsWritten {
 }
 
 fn runtime() -> Runtime {
+    runtime_with(None)
+}
+
+fn runtime_with(journal: Option<&Journal>) -> Runtime {
     let mut config = PolicyConfig::default();
     for n in 0..20 {
         config
@@ -155,7 +161,10 @@ fn runtime() -> Runtime {
         config,
     };
     let policy = Policy::compile(vec![layer], Places::default()).expect("a good policy");
-    let runtime = Runtime::new(RuntimeConfig::default(), policy);
+    let mut runtime = Runtime::new(RuntimeConfig::default(), policy);
+    if let Some(journal) = journal {
+        runtime = runtime.recording(Arc::new(journal.clone()));
+    }
     runtime
         .registry()
         .register(typed::<Noop>(), None)
@@ -225,7 +234,10 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let runtime = runtime();
+        Bench::of(runtime())
+    }
+
+    fn of(runtime: Runtime) -> Self {
         let bus = EventBus::new();
         let session = session(&runtime, &bus);
         Bench {
@@ -267,6 +279,31 @@ impl Bench {
         assert_eq!(heard, batches * BATCH * 2, "every event is read");
         clock.per(batches * BATCH)
     }
+}
+
+/// Calls with a journal and without, in turns of a thousand; what was written is on its way out
+/// before the next turn, so that each pays for its own.
+async fn journal_adds(plain: &Bench, count: usize) -> Value {
+    const TURN: usize = 1_000;
+    let home = tempfile::tempdir().expect("a folder");
+    let journal = Journal::open(JournalConfig {
+        home: home.path().to_owned(),
+        mask: haft_runtime::mask_value,
+        boot: None,
+    })
+    .expect("a journal");
+    journal.store().ready().expect("a store");
+    let written = Bench::of(runtime_with(Some(&journal)));
+    let mut adds = Vec::new();
+    for _ in 0..count.div_ceil(TURN) {
+        let one = |value: Value| value["ns_per_call"].as_f64().unwrap_or(f64::NAN);
+        let with = one(written.single(TURN).await);
+        let barrier = journal.store().write(Durability::Process, |_| Ok(()));
+        barrier.done().await.expect("a store");
+        adds.push(with - one(plain.single(TURN).await));
+    }
+    adds.sort_by(f64::total_cmp);
+    json!({"ns_per_call": adds[adds.len() / 2]})
 }
 
 fn heard_by(listener: &mut Receiver<Event>) -> usize {
@@ -368,6 +405,7 @@ async fn main() {
         let answer = match command {
             "single" => bench.single(count).await,
             "batch" => bench.batch(count).await,
+            "journal_adds" => journal_adds(&bench, count).await,
             "resolve" => resolve(count),
             "bare_map" => bare_map(count),
             "definitions" => definitions(count),

@@ -92,6 +92,11 @@ impl Runtime {
         pipeline::find(self, session, Call::new(name, Value::Null))
     }
 
+    /// Whether an interrupted call happened, if its tool can tell. Nothing is changed.
+    pub async fn verify(&self, session: &Session, call: Call) -> Option<bool> {
+        pipeline::verify(self, session, call).await
+    }
+
     /// What policy would say: of the tool alone, or of exactly these arguments.
     pub fn explain(
         &self,

@@ -39,6 +39,10 @@ pub(crate) struct Note {
     pub(crate) answer: OnceLock<&'static str>,
     /// The record that was made before it ran
     pub(crate) intended: Option<i64>,
+    /// Of the whole result
+    pub(crate) digest: Option<[u8; 32]>,
+    /// The call whose answer this is
+    pub(crate) same_as: Option<String>,
 }
 
 impl Flight<'_> {

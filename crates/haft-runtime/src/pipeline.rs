@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::flight::Flight;
 use crate::scheduler::Ticket;
 use crate::stages::{
-    approve, available, begin, end, inspect, judge, permit, record, reduce, resolve, run, schedule,
-    trim, validate,
+    approve, available, begin, end, inspect, judge, once, permit, record, reduce, resolve, run,
+    schedule, trim, validate,
 };
 use crate::{Entry, Runtime, Session};
 
@@ -43,6 +43,7 @@ pub(crate) async fn walk<'a>(
     let result = unpanicked(pin!(answer(&mut flight))).await;
     let output = catch_unwind(AssertUnwindSafe(|| {
         let output = inspect::result(&mut flight, result);
+        record::result(&mut flight, &output);
         let output = reduce::output(&mut flight, output);
         trim::output(&mut flight, output)
     }));
@@ -65,6 +66,9 @@ async fn answer(flight: &mut Flight<'_>) -> ToolResult {
     let (tool, prepared) = settle(flight)?;
     let judged = judge::effects(flight, tool, &*prepared)?;
     schedule::turn(flight).await?;
+    if let Some(output) = once::answer(flight, tool, &judged).await? {
+        return Ok(output);
+    }
     let approval = approve::call(flight, &judged).await?;
     let approved = run::spend(flight, &judged, approval)?;
     record::intent(flight, &judged.effects).await?;
@@ -124,6 +128,18 @@ pub(crate) fn explain(
         tool: flight.cx.tool.to_string(),
         judgement,
     })
+}
+
+/// Whether an interrupted call happened, as its tool tells; none where it cannot.
+pub(crate) async fn verify(runtime: &Runtime, session: &Session, call: Call) -> Option<bool> {
+    let ticket = runtime.ticket(session);
+    let mut flight = begin::quietly(runtime, session, call, ticket, session.budget());
+    let (tool, prepared) = settle(&mut flight).ok()?;
+    judge::effects(&mut flight, tool, &*prepared).ok()?;
+    if !flight.view.entry(tool).spec().has_verify {
+        return None;
+    }
+    once::verified(&mut flight, tool).await
 }
 
 /// The stages that find.

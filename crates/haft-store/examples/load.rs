@@ -1,8 +1,9 @@
 //! A load for the fault tests: `load run HOME MODE COUNT` does pieces of work and says on standard
 //! output what was acknowledged; `load check HOME…` says what is there afterwards, a line a home.
 //!
-//! MODE is `good`, or one of two faults that the tests must notice: `normal` does not wait for the
-//! disk, `effect-first` acts before it writes down that it will.
+//! MODE is `good`, or one of three faults that the tests must notice: `normal` does not wait for the
+//! disk, `effect-first` acts before it writes down that it will, `word-first` says that it is done
+//! before it is.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs::OpenOptions;
@@ -107,6 +108,9 @@ fn run(home: &Path, mode: &str, count: u64) {
                     "normal" => Durability::Process,
                     _ => Durability::Power,
                 };
+                if mode == "word-first" {
+                    acknowledge("row", n);
+                }
                 let written = journal.store().write(durability, move |tx| {
                     let sql = "INSERT INTO blob_refs (owner, hash, time) VALUES ($1, $2, 0)";
                     tx.run(sql, &[n.to_string().as_str().into(), "row".into()])

@@ -1,12 +1,16 @@
 //! Bytes by their hash, as files beside the store. A blob stays as long as somebody refers to it;
 //! what comes back is compared with its name, so a changed one is never handed out.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use crate::{Durability, Store, StoreError, paths};
+use rustix::fs::{FlockOperation, OFlags, flock};
+use serde::Serialize;
+
+use crate::{Durability, Store, StoreError, Tx, paths};
 
 /// A blob that nobody refers to yet may be on its way: it is left alone for this long.
 const GRACE: Duration = Duration::from_secs(3_600);
@@ -31,7 +35,7 @@ impl BlobId {
 }
 
 /// What was removed, or would be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
     pub blobs: u64,
     pub bytes: u64,
@@ -62,22 +66,9 @@ impl Blobs {
         let path = self.path(&id);
         let failed = |error: io::Error| StoreError::io(&path.display().to_string(), &error);
         // The reference comes first: a sweep in between sees it and leaves the bytes alone.
-        let (owner, hash, size) = (owner.to_owned(), id.0.clone(), bytes.len() as i64);
+        let (owner, kept, size) = (owner.to_owned(), id.clone(), bytes.len() as i64);
         self.store
-            .write(Durability::Power, move |tx| {
-                let time = crate::journal::now();
-                tx.run(
-                    "INSERT INTO blobs (hash, size, time) VALUES ($1, $2, $3) \
-                     ON CONFLICT (hash) DO UPDATE SET time = excluded.time",
-                    &[hash.as_str().into(), size.into(), time.into()],
-                )?;
-                tx.run(
-                    "INSERT INTO blob_refs (owner, hash, time) VALUES ($1, $2, $3) \
-                     ON CONFLICT (owner, hash) DO NOTHING",
-                    &[owner.as_str().into(), hash.as_str().into(), time.into()],
-                )?;
-                Ok(())
-            })
+            .write(Durability::Power, move |tx| refer(tx, &owner, &kept, size))
             .wait()?;
         if self.read(&id).is_ok() {
             return Ok(id);
@@ -97,66 +88,231 @@ impl Blobs {
         if BlobId::of(&bytes) == *id {
             Ok(bytes)
         } else {
-            Err(StoreError::Damaged(format!(
-                "a blob is not what it was: `{}`",
-                path.display()
-            )))
+            Err(changed(&path))
         }
     }
 
-    /// An owner no longer needs anything.
-    pub fn release(&self, owner: &str) -> Result<usize, StoreError> {
-        let owner = owner.to_owned();
+    /// These owners no longer need anything.
+    pub fn release(&self, owners: Vec<String>) -> Result<usize, StoreError> {
         let released = self.store.write(Durability::Process, move |tx| {
-            tx.run(
-                "DELETE FROM blob_refs WHERE owner = $1",
-                &[owner.as_str().into()],
-            )
+            let mut count = 0;
+            for owner in &owners {
+                let sql = "DELETE FROM blob_refs WHERE owner = $1";
+                count += tx.run(sql, &[owner.as_str().into()])?;
+            }
+            Ok(count)
         });
         released.wait()
+    }
+
+    /// Take a file of ours over as a blob of an owner, inside a transaction: its own name goes once
+    /// that stands. False for a file that somebody still writes, or that cannot be had.
+    pub(crate) fn take(
+        &self,
+        tx: &mut dyn Tx,
+        owner: &str,
+        file: &Path,
+    ) -> Result<bool, StoreError> {
+        let Ok(Some((id, size))) = self.link(file) else {
+            return Ok(false);
+        };
+        refer(tx, owner, &id, size as i64)?;
+        let file = file.to_owned();
+        let gone = move |_| drop(fs::remove_file(&file));
+        tx.after_commit("", Box::new(gone));
+        Ok(true)
+    }
+
+    /// Give a file that nobody writes a second name, by its hash.
+    fn link(&self, file: &Path) -> io::Result<Option<(BlobId, u64)>> {
+        let mut draft = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+            .open(file)?;
+        if flock(&draft, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(None);
+        }
+        let id = hash_of(&mut draft)?;
+        let path = self.path(&id);
+        if let Some(folder) = path.parent() {
+            paths::make_folder(folder)?;
+        }
+        // Put over what is there: that may have been damaged.
+        let fresh = paths::beside(&path, "new");
+        fs::hard_link(file, &fresh)?;
+        fs::rename(&fresh, &path)?;
+        // Of two names for one file a rename leaves both.
+        let _ = fs::remove_file(&fresh);
+        Ok(Some((id, draft.metadata()?.len())))
+    }
+
+    /// The one blob of an owner, open for reading, if it is there and still what it was.
+    pub fn open_of(&self, owner: &str) -> Result<Option<File>, StoreError> {
+        let hash = self.store.read(|tx| {
+            let sql = "SELECT hash FROM blob_refs WHERE owner = $1";
+            tx.first_text(sql, &[owner.into()])
+        })?;
+        let Some(id) = hash.as_deref().and_then(BlobId::parse) else {
+            return Ok(None);
+        };
+        let path = self.path(&id);
+        let failed = |error: io::Error| StoreError::io(&path.display().to_string(), &error);
+        let mut file = File::open(&path).map_err(failed)?;
+        if hash_of(&mut file).map_err(failed)? != id {
+            return Err(changed(&path));
+        }
+        file.rewind().map_err(failed)?;
+        Ok(Some(file))
+    }
+
+    /// What owners whose names begin like this have, newest first: name, bytes, and when.
+    pub fn owned(&self, prefix: &str) -> Result<Vec<(String, u64, i64)>, StoreError> {
+        // The character after the last one: everything with the prefix sorts between.
+        let end = format!("{prefix}\u{10ffff}");
+        let mut found = Vec::new();
+        self.store.read(|tx| {
+            tx.each(
+                "SELECT blob_refs.owner, blobs.size, blob_refs.time FROM blob_refs \
+                 JOIN blobs ON blobs.hash = blob_refs.hash \
+                 WHERE blob_refs.owner >= $1 AND blob_refs.owner < $2 \
+                 ORDER BY blob_refs.time DESC",
+                &[prefix.into(), end.as_str().into()],
+                &mut |row| {
+                    let owner = row.cell(0)?.text().unwrap_or_default().to_owned();
+                    let size = row.cell(1)?.int().unwrap_or(0) as u64;
+                    found.push((owner, size, row.cell(2)?.int().unwrap_or(0)));
+                    Ok(true)
+                },
+            )
+        })?;
+        Ok(found)
     }
 
     /// Remove what nobody refers to. With `dry_run` only say how much that is.
     pub fn sweep(&self, dry_run: bool) -> Result<Swept, StoreError> {
         let before = crate::journal::now() - GRACE.as_micros() as i64;
-        let mut swept = Swept::default();
         let mut unused = Vec::new();
         self.store.read(|tx| {
             tx.each(
-                "SELECT hash, size FROM blobs WHERE time < $1 AND NOT EXISTS \
-                 (SELECT 1 FROM blob_refs WHERE blob_refs.hash = blobs.hash)",
+                &format!("SELECT hash, size FROM blobs WHERE {UNUSED}"),
                 &[before.into()],
                 &mut |row| {
-                    unused.extend(row.cell(0)?.text().and_then(BlobId::parse));
-                    swept.blobs += 1;
-                    swept.bytes += row.cell(1)?.int().unwrap_or(0) as u64;
+                    let id = row.cell(0)?.text().and_then(BlobId::parse);
+                    unused.extend(id.zip(row.cell(1)?.int()));
                     Ok(true)
                 },
             )
         })?;
-        if dry_run {
-            return Ok(swept);
-        }
-        for id in unused {
-            let hash = id.0.clone();
-            // Looked at again inside the transaction: somebody may have taken it up since.
-            let gone = self.store.write(Durability::Power, move |tx| {
-                tx.run(
-                    "DELETE FROM blobs WHERE hash = $1 AND time < $2 AND NOT EXISTS \
-                     (SELECT 1 FROM blob_refs WHERE blob_refs.hash = blobs.hash)",
-                    &[hash.as_str().into(), before.into()],
-                )
-            });
-            if gone.wait()? > 0 {
-                let path = self.path(&id);
-                match fs::remove_file(&path) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        return Err(StoreError::io(&path.display().to_string(), &error));
+        let mut swept = Swept::default();
+        for (id, size) in unused {
+            if !dry_run {
+                let (hash, path) = (id.0.clone(), self.path(&id));
+                // Looked at again inside the transaction: somebody may have taken it up since. The
+                // file goes before that ends, so that nobody can take it up in between.
+                let gone = self.store.write(Durability::Power, move |tx| {
+                    let sql = format!("DELETE FROM blobs WHERE {UNUSED} AND hash = $2");
+                    let gone = tx.run(&sql, &[before.into(), hash.as_str().into()])?;
+                    if gone > 0 {
+                        removed(&path)?;
                     }
-                    _ => {}
+                    Ok(gone)
+                });
+                if gone.wait()? == 0 {
+                    continue;
                 }
             }
+            swept.blobs += 1;
+            swept.bytes += size as u64;
         }
+        self.sweep_unknown(dry_run, &mut swept)?;
         Ok(swept)
     }
+
+    /// Files that a crash left before anybody knew of them.
+    fn sweep_unknown(&self, dry_run: bool, swept: &mut Swept) -> Result<(), StoreError> {
+        for (path, size) in old_files(&self.dir) {
+            let name = self.id_of(&path);
+            let known = move |tx: &mut dyn Tx| -> Result<bool, StoreError> {
+                let sql = "SELECT count(*) FROM blobs WHERE hash = $1";
+                let Some(name) = &name else { return Ok(false) };
+                Ok(tx.first_int(sql, &[name.0.as_str().into()])? != Some(0))
+            };
+            if self.store.read(&known)? {
+                continue;
+            }
+            if !dry_run {
+                let gone = self.store.write(Durability::Power, move |tx| {
+                    let stays = known(tx)?;
+                    if !stays {
+                        removed(&path)?;
+                    }
+                    Ok(!stays)
+                });
+                if !gone.wait()? {
+                    continue;
+                }
+            }
+            swept.blobs += 1;
+            swept.bytes += size;
+        }
+        Ok(())
+    }
+
+    fn id_of(&self, path: &Path) -> Option<BlobId> {
+        let inside = path.strip_prefix(&self.dir).ok()?;
+        BlobId::parse(&inside.to_str()?.replace('/', ""))
+    }
+}
+
+/// Nobody refers to it, and it was not put there just now.
+const UNUSED: &str = "time < $1 AND NOT EXISTS \
+     (SELECT 1 FROM blob_refs WHERE blob_refs.hash = blobs.hash)";
+
+/// Write down that an owner needs a blob.
+fn refer(tx: &mut dyn Tx, owner: &str, id: &BlobId, size: i64) -> Result<(), StoreError> {
+    let time = crate::journal::now();
+    tx.run(
+        "INSERT INTO blobs (hash, size, time) VALUES ($1, $2, $3) \
+         ON CONFLICT (hash) DO UPDATE SET time = excluded.time",
+        &[id.as_str().into(), size.into(), time.into()],
+    )?;
+    tx.run(
+        "INSERT INTO blob_refs (owner, hash, time) VALUES ($1, $2, $3) \
+         ON CONFLICT (owner, hash) DO NOTHING",
+        &[owner.into(), id.as_str().into(), time.into()],
+    )?;
+    Ok(())
+}
+
+fn hash_of(file: &mut File) -> io::Result<BlobId> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file)?;
+    Ok(BlobId(hasher.finalize().to_hex().to_string()))
+}
+
+fn changed(path: &Path) -> StoreError {
+    StoreError::Damaged(format!("a blob is not what it was: `{}`", path.display()))
+}
+
+fn removed(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StoreError::io(&path.display().to_string(), &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Files in the folders of a folder that nobody has touched for a while, with their sizes.
+fn old_files(dir: &Path) -> Vec<(PathBuf, u64)> {
+    let now = SystemTime::now();
+    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
+    entries(dir)
+        .flat_map(|folder| entries(&folder.path()))
+        .filter_map(|entry| {
+            let about = entry.metadata().ok()?;
+            let age = now.duration_since(about.modified().ok()?).ok()?;
+            (about.is_file() && age > GRACE).then(|| (entry.path(), about.len()))
+        })
+        .collect()
 }

@@ -89,7 +89,7 @@ pub trait Tx {
     fn scratch(&mut self) -> &mut Option<Box<dyn Any>>;
 
     /// Do something once this transaction stands; true where it is on the disk as well. A later
-    /// function under the same name takes the place of an earlier one.
+    /// function under the same name takes the place of an earlier one; without a name of nobody's.
     fn after_commit(&mut self, name: &'static str, work: Box<dyn FnOnce(bool)>);
 }
 

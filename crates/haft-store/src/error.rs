@@ -20,6 +20,9 @@ pub enum StoreError {
     Failed(String),
     #[error("the store is closed")]
     Closed,
+    /// Two callers at once, and the other one was first
+    #[error("the same work was begun as call `{0}`")]
+    Taken(String),
 }
 
 impl StoreError {
@@ -32,6 +35,7 @@ impl StoreError {
             StoreError::Newer { .. } => Some("use that newer haft, or another `HAFT_HOME`"),
             StoreError::Full => Some("make room on the disk, or run `haft gc`; then call again"),
             StoreError::Busy => Some("try again, or end the process that holds it"),
+            StoreError::Taken(_) => Some("wait for its end, then call again with the same key"),
             StoreError::Failed(_) | StoreError::Closed => None,
         }
     }

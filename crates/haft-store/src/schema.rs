@@ -71,4 +71,28 @@ pub(crate) const STEPS: &[&[&str]] = &[
         "CREATE TABLE notes_revision (revision INTEGER NOT NULL)",
         "INSERT INTO notes_revision (revision) VALUES (0)",
     ],
+    // 3: small things by name, results that were shortened, and calls by their own keys.
+    &[
+        "CREATE TABLE kept (
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            value BLOB NOT NULL,
+            time INTEGER NOT NULL,
+            PRIMARY KEY (kind, name)
+        )",
+        "CREATE TABLE shortened (
+            handle TEXT PRIMARY KEY,
+            subject TEXT NOT NULL,
+            reduced INTEGER NOT NULL,
+            looked_up INTEGER NOT NULL,
+            time INTEGER NOT NULL
+        )",
+        "CREATE INDEX shortened_subject ON shortened (subject, time)",
+        "CREATE TABLE call_keys (
+            session TEXT NOT NULL,
+            key TEXT NOT NULL,
+            seq INTEGER NOT NULL,
+            PRIMARY KEY (session, key)
+        )",
+    ],
 ];

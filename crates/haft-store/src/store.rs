@@ -2,16 +2,18 @@
 //! reads run where they are asked for, each on a connection of its own.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
 use crate::sqlite::{Connection, Writer};
-use crate::{StoreError, Tx};
+use crate::{StoreError, Tx, paths};
 
 /// Records that may wait unwritten before callers have to wait too.
 const MOST_WAITING: usize = 50_000;
@@ -41,6 +43,8 @@ pub(crate) enum Message {
     Job(Job),
     /// Leave nothing in the write-ahead log of what was deleted
     Erase(oneshot::Sender<Result<(), StoreError>>),
+    /// Give the room of what was deleted back to the disk
+    Compact(oneshot::Sender<Result<(), StoreError>>),
     /// Write what is left, say how much could not be written, and end
     Close(SyncSender<usize>),
 }
@@ -231,6 +235,35 @@ impl Store {
         done.await.map_err(|_| StoreError::Closed)?
     }
 
+    /// Give the room of what was deleted back to the disk, where that is worth the work.
+    pub fn compact(&self) -> Result<(), StoreError> {
+        let (sender, done) = oneshot::channel();
+        self.send(Message::Compact(sender));
+        parked(done).map_err(|_| StoreError::Closed)?
+    }
+
+    /// Look at a store that nobody here has opened, without making or changing anything. None
+    /// where there is none, or where it is older than what is looked for.
+    pub fn peek<T>(
+        path: &Path,
+        version: i64,
+        work: impl FnOnce(&mut dyn Tx) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        drop(paths::own_file(path)?);
+        let mut connection = Connection::reader(path)?;
+        match connection.version()? {
+            found if found > crate::VERSION => Err(StoreError::Newer {
+                found,
+                known: crate::VERSION,
+            }),
+            found if found < version => Ok(None),
+            _ => connection.reading(work).map(Some),
+        }
+    }
+
     /// Write what is left and end. Says how many records could not be written.
     pub fn close(&self) -> usize {
         self.shared.close()
@@ -272,9 +305,9 @@ pub struct Writing<T> {
 }
 
 impl<T> Writing<T> {
-    /// Wait on a thread that may.
+    /// Wait on this thread, also on one that an async runtime has lent us.
     pub fn wait(self) -> Result<T, StoreError> {
-        let done = self.done.blocking_recv();
+        let done = parked(self.done);
         settled(&self.value, done)
     }
 
@@ -290,4 +323,25 @@ fn settled<T>(
 ) -> Result<T, StoreError> {
     done.map_err(|_| StoreError::Closed)??;
     lock(value).take().ok_or(StoreError::Closed)
+}
+
+/// Stand still until a future is ready. The writer is a thread of its own, so whoever waits here
+/// keeps nobody from finishing.
+fn parked<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    // Without a budget of turns: there is no scheduler here that could give a new one.
+    let mut future = pin!(tokio::task::unconstrained(future));
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::park(),
+        }
+    }
 }

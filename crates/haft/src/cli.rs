@@ -60,10 +60,14 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// See what was called, and prove that the record is whole
     Journal(Journal),
+    /// Make the reading calls of a session again, and see what differs
+    Replay(Replay),
     /// Read, export, import and edit notes
     Memory(Memory),
     /// Figures of what was called
     Stats(Stats),
+    /// Remove what is kept beyond the limits of the config
+    Gc(Gc),
     /// Copy what lasts to a file
     Backup(Backup),
     /// Put a copy back
@@ -71,7 +75,7 @@ pub(crate) enum Command {
 }
 
 /// Who calls, and from where.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(crate) struct Seat {
     /// Policy profile: minimal, messaging, coding, full, or your own
     #[arg(long, value_name = "P", help_heading = "Caller", add = ArgValueCompleter::new(profiles))]
@@ -272,13 +276,16 @@ pub(crate) struct Call {
     /// Set one argument; a value that is JSON is taken as such, unless the tool wants text
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Name of this piece of work: under the same key it is done once, also after a crash
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Batch {
-    /// File with an array of {id, name, args}; `-` or nothing for standard input
+    /// File with an array of {id, name, args, key}; `-` or nothing for standard input
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) manner: Manner,
@@ -320,6 +327,19 @@ pub(crate) enum PolicyAction {
         json: bool,
         #[command(flatten)]
         seat: Seat,
+    },
+    /// Judge recorded calls again by a draft: what would change, and which rules would spare
+    /// questions
+    Backtest {
+        /// The draft: a config file that would take the place of yours
+        #[arg(long, value_name = "FILE")]
+        policy: PathBuf,
+        /// Calls since then: `30m`, `2h`, `7d`, a date, or RFC 3339
+        #[arg(long, value_name = "T")]
+        since: Option<String>,
+        /// Print it as JSON, with every change
+        #[arg(long)]
+        json: bool,
     },
     /// Allow a rule for good in this workspace, as answering "always" does
     Allow {
@@ -469,7 +489,22 @@ pub(crate) enum JournalAction {
         /// It did not happen
         #[arg(long, requires = "call", conflicts_with = "happened")]
         did_not: bool,
+        /// Let tools tell, and make again what may be made again
+        #[arg(long, conflicts_with_all = ["happened", "did_not"])]
+        retry: bool,
+        /// Answer every question of a retry with yes
+        #[arg(long, short, requires = "retry")]
+        yes: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The session, as `haft journal` tells it
+    pub(crate) session: String,
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -512,6 +547,16 @@ pub(crate) struct Stats {
     /// Calls since then: `30m`, `2h`, `7d`, a date, or RFC 3339
     #[arg(long, value_name = "T")]
     pub(crate) since: Option<String>,
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Say what would go, remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,

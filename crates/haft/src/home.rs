@@ -146,6 +146,17 @@ impl Home {
         self.write(name, &text)
     }
 
+    /// Remove a file of ours, if it is there.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), HomeError> {
+        let path = self.path.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(io_error("remove", &path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Put a file that cannot be understood out of the way, so that it is not lost.
     pub(crate) fn set_aside(&self, name: &str) -> Result<(), HomeError> {
         let path = self.path.join(name);

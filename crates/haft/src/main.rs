@@ -1,11 +1,15 @@
 //! The handle between a model and its tools. This is the binary: commands, config, and the one
 //! place where everything is wired.
 
+mod backtest;
 mod cli;
 mod commands;
 mod completing;
 mod config;
+mod gc;
 mod home;
+mod kept;
+mod recorded;
 mod recording;
 mod remembered;
 mod secrets;

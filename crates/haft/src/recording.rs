@@ -4,8 +4,8 @@
 use std::sync::OnceLock;
 
 use anyhow::{Result, bail};
-use haft_core::{BoxFuture, Ending, Intent, Recorder, ToolError};
-use haft_store::{Journal, JournalConfig, StoreError};
+use haft_core::{BoxFuture, Earlier, Ending, Intent, Recorder, ToolError};
+use haft_store::{Journal, JournalConfig, Results, StoreError, Values};
 
 use crate::home::Home;
 use crate::terminal::fail::Failed;
@@ -31,6 +31,17 @@ impl Recording {
             open(&self.home)
         });
         opened.as_ref().map_err(Clone::clone)
+    }
+
+    /// Whole results, once they have come in.
+    pub(crate) fn results(&self) -> Result<Results, StoreError> {
+        let store = self.journal()?.store().clone();
+        Ok(Results::new(store, self.home.path()))
+    }
+
+    /// Small things by name.
+    pub(crate) fn values(&self) -> Result<Values, StoreError> {
+        Ok(Values::new(self.journal()?.store().clone()))
     }
 
     /// Write what is left. Says what could not be written, if anything.
@@ -64,12 +75,12 @@ pub(crate) fn existing(home: &Home) -> Result<Option<Journal>> {
     }
     match open(home) {
         Ok(journal) => Ok(Some(journal)),
-        Err(error) => bail!(failed(&error)),
+        Err(error) => bail!(failed(error)),
     }
 }
 
 /// A store's error with its way back.
-pub(crate) fn failed(error: &StoreError) -> Failed {
+pub(crate) fn failed(error: StoreError) -> Failed {
     Failed {
         message: error.to_string(),
         hint: error.hint().map(str::to_owned),
@@ -93,8 +104,36 @@ impl Recorder for Recording {
     }
 
     fn ended(&self, intent: Intent, intended: Option<i64>, ending: Ending) {
+        if let (Ok(results), Some(handle)) = (self.results(), &ending.handle) {
+            results.take(&intent.caller.session, handle);
+        }
         if let Ok(journal) = self.journal() {
             journal.ended(intent, intended, ending);
         }
+    }
+
+    fn earlier(&self, intent: &Intent) -> BoxFuture<'_, Result<Option<Earlier>, ToolError>> {
+        match self.journal() {
+            Ok(journal) => journal.earlier(intent),
+            // It cannot be written down, and is refused for that.
+            Err(_) => Box::pin(async { Ok(None) }),
+        }
+    }
+
+    fn settle(
+        &self,
+        earlier: &Earlier,
+        happened: bool,
+        how: &str,
+    ) -> BoxFuture<'_, Result<(), ToolError>> {
+        match self.journal() {
+            Ok(journal) => Recorder::settle(journal, earlier, happened, how),
+            Err(_) => Box::pin(async { Ok(()) }),
+        }
+    }
+
+    fn keeps_being_read(&self, subject: &str) -> bool {
+        let journal = self.journal();
+        journal.is_ok_and(|journal| Recorder::keeps_being_read(journal, subject))
     }
 }

@@ -1,13 +1,18 @@
-//! The "always" answers: rules that a person allowed for good, each for one workspace. Several
-//! haft processes may add and revoke at once; a lock keeps their changes apart.
+//! The "always" answers: rules that a person allowed for good, each for one workspace. They lie in
+//! the store; the file that held them before is taken over when it is met.
 
 use std::path::Path;
 
+use anyhow::{Result, bail};
+use haft_store::{Value, Values};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::home::{Home, HomeError, path_text};
+use crate::home::{Home, path_text};
+use crate::recording::{Recording, failed};
 
+const KIND: &str = "rule";
+/// Where they lay before there was a store.
 const FILE: &str = "rules.json";
 const LARGEST: u64 = 4 << 20;
 
@@ -36,20 +41,19 @@ pub(crate) struct Rules {
 impl Rules {
     /// These rules only ever allow, so a record that cannot be read leaves them all out.
     pub(crate) fn read(home: &Home) -> Rules {
-        let failed = |reason: String| Rules {
-            all: Vec::new(),
-            notice: Some(format!(
-                "no remembered rule applies, because `{}` cannot be used: {reason}",
-                home.path().join(FILE).display()
-            )),
+        let read = || -> Result<Vec<Remembered>> {
+            if home.exists()? {
+                take_over(home)?;
+            }
+            let found = Values::peek(home.path(), KIND).map_err(failed)?;
+            found.iter().map(|(_, value)| parsed(value)).collect()
         };
-        match home.read(FILE, LARGEST) {
-            Ok(None) => Rules::default(),
-            Ok(Some(bytes)) => match serde_json::from_slice(&bytes) {
-                Ok(all) => Rules { all, notice: None },
-                Err(error) => failed(error.to_string()),
+        match read() {
+            Ok(all) => Rules { all, notice: None },
+            Err(error) => Rules {
+                all: Vec::new(),
+                notice: Some(format!("no remembered rule applies: {error}")),
             },
-            Err(error) => failed(error.to_string()),
         }
     }
 
@@ -63,8 +67,44 @@ impl Rules {
     }
 }
 
-/// Remember a rule for a workspace, given by its absolute path.
-pub(crate) fn add(home: &Home, workspace: &Path, rule: &str) -> Result<Remembered, HomeError> {
+/// Bring the rules of an older haft into the store. The lock keeps two from doing so at once: the
+/// second could bring back what was revoked in between.
+fn take_over(home: &Home) -> Result<()> {
+    if !home.path().join(FILE).exists() {
+        return Ok(());
+    }
+    let _lock = home.lock(FILE)?;
+    let Some(bytes) = home.read(FILE, LARGEST)? else {
+        return Ok(());
+    };
+    let all: Vec<Remembered> = match serde_json::from_slice(&bytes) {
+        Ok(all) => all,
+        Err(error) => {
+            home.set_aside(FILE)?;
+            bail!("`{FILE}` cannot be used and was put aside: {error}");
+        }
+    };
+    let entries = all.iter().map(entry).collect::<Result<Vec<_>>>()?;
+    let recording = Recording::new(home);
+    let values = recording.values().map_err(failed)?;
+    values.add(KIND, entries).wait().map_err(failed)?;
+    home.remove(FILE)?;
+    Ok(())
+}
+
+fn entry(remembered: &Remembered) -> Result<(Value, i64)> {
+    let at: Option<Timestamp> = remembered.at.parse().ok();
+    let time = at.unwrap_or_else(Timestamp::now).as_microsecond();
+    let value = serde_json::to_vec(remembered)?;
+    Ok(((remembered.id.clone(), value), time))
+}
+
+fn parsed(value: &[u8]) -> Result<Remembered> {
+    Ok(serde_json::from_slice(value)?)
+}
+
+/// Remember a rule for a workspace, given by its absolute path. Done when it is on the disk.
+pub(crate) fn add(recording: &Recording, workspace: &Path, rule: &str) -> Result<Remembered> {
     let workspace = path_text(workspace)?;
     let new = Remembered {
         id: id_of(workspace, rule),
@@ -72,40 +112,29 @@ pub(crate) fn add(home: &Home, workspace: &Path, rule: &str) -> Result<Remembere
         rule: rule.to_owned(),
         at: Timestamp::now().to_string(),
     };
-    change(home, |all| {
-        if !all.iter().any(|known| known.id == new.id) {
-            all.push(new.clone());
-        }
-    })?;
+    let values = recording.values().map_err(failed)?;
+    values
+        .add(KIND, vec![entry(&new)?])
+        .wait()
+        .map_err(failed)?;
     Ok(new)
 }
 
 /// Forget a rule, by its id anywhere or by its text in this workspace. Gives what was forgotten.
 pub(crate) fn revoke(
-    home: &Home,
+    recording: &Recording,
     workspace: &Path,
     id_or_rule: &str,
-) -> Result<Vec<Remembered>, HomeError> {
-    let mut gone = Vec::new();
-    change(home, |all| {
-        let here = |known: &Remembered| Path::new(&known.workspace) == workspace;
-        gone = all
-            .extract_if(.., |known| {
-                known.id == id_or_rule || (known.rule == id_or_rule && here(known))
-            })
-            .collect();
-    })?;
-    Ok(gone)
-}
-
-fn change(home: &Home, edit: impl FnOnce(&mut Vec<Remembered>)) -> Result<(), HomeError> {
-    let _lock = home.lock(FILE)?;
-    let mut rules = Rules::read(home);
-    if rules.notice.is_some() {
-        home.set_aside(FILE)?;
-    }
-    edit(&mut rules.all);
-    home.write_json(FILE, &rules.all)
+) -> Result<Vec<Remembered>> {
+    let (workspace, meant) = (workspace.to_owned(), id_or_rule.to_owned());
+    let chosen = move |id: &str, value: &[u8]| {
+        let here =
+            |known: Remembered| known.rule == meant && Path::new(&known.workspace) == workspace;
+        id == meant || parsed(value).is_ok_and(here)
+    };
+    let values = recording.values().map_err(failed)?;
+    let gone = values.remove(KIND, chosen).wait().map_err(failed)?;
+    gone.iter().map(|(_, value)| parsed(value)).collect()
 }
 
 fn id_of(workspace: &str, rule: &str) -> String {
@@ -129,38 +158,54 @@ mod tests {
     #[test]
     fn rules_are_kept_for_one_workspace_and_can_be_revoked() {
         let (_dir, home) = home();
+        let recording = Recording::new(&home);
         let (a, b) = (Path::new("/a"), Path::new("/b"));
-        let first = add(&home, a, "shell.exec(npm test)").unwrap();
-        add(&home, a, "shell.exec(npm test)").unwrap();
-        add(&home, a, "file.write(/a/x)").unwrap();
-        add(&home, b, "file.write(/a/x)").unwrap();
+        let first = add(&recording, a, "shell.exec(npm test)").unwrap();
+        add(&recording, a, "shell.exec(npm test)").unwrap();
+        add(&recording, a, "file.write(/a/x)").unwrap();
+        add(&recording, b, "file.write(/a/x)").unwrap();
         let of = |path| Rules::read(&home).of(path);
         assert_eq!(of(a), ["shell.exec(npm test)", "file.write(/a/x)"]);
         assert_eq!(of(b), ["file.write(/a/x)"]);
         assert_eq!(of(Path::new("/a/below")), [""; 0]);
-        let gone = revoke(&home, b, &first.id).unwrap();
+        let gone = revoke(&recording, b, &first.id).unwrap();
         assert_eq!(gone.len(), 1);
         assert_eq!(gone[0].rule, "shell.exec(npm test)");
-        assert_eq!(revoke(&home, b, "file.write(/a/x)").unwrap().len(), 1);
+        assert_eq!(revoke(&recording, b, "file.write(/a/x)").unwrap().len(), 1);
         assert_eq!(of(a), ["file.write(/a/x)"]);
         assert_eq!(of(b), [""; 0]);
-        assert_eq!(revoke(&home, b, "no such rule").unwrap(), []);
+        assert_eq!(revoke(&recording, b, "no such rule").unwrap(), []);
+    }
+
+    /// A home of an older haft: its rules hold, once, and one that is revoked stays away.
+    #[test]
+    fn rules_in_a_file_are_taken_over() {
+        let (_dir, home) = home();
+        let old = Remembered {
+            id: id_of("/a", "file.write(/a/x)"),
+            workspace: "/a".to_owned(),
+            rule: "file.write(/a/x)".to_owned(),
+            at: "2026-01-31T12:00:00Z".to_owned(),
+        };
+        home.write_json(FILE, &[&old]).unwrap();
+        assert_eq!(Rules::read(&home).all, std::slice::from_ref(&old));
+        assert!(!home.path().join(FILE).exists());
+        let recording = Recording::new(&home);
+        add(&recording, Path::new("/a"), &old.rule).unwrap();
+        assert_eq!(Rules::read(&home).all, std::slice::from_ref(&old));
+        revoke(&recording, Path::new("/a"), &old.id).unwrap();
+        assert_eq!(Rules::read(&home).all, []);
     }
 
     #[test]
-    fn a_broken_record_allows_nothing_and_is_not_lost() {
+    fn a_broken_file_allows_nothing_and_is_not_lost() {
         let (_dir, home) = home();
-        add(&home, Path::new("/a"), "file.write(/a/x)").unwrap();
         home.write(FILE, b"[{\"rule\": 1}]").unwrap();
         let rules = Rules::read(&home);
         assert_eq!(rules.of(Path::new("/a")), [""; 0]);
-        assert!(
-            rules
-                .notice
-                .unwrap()
-                .starts_with("no remembered rule applies")
-        );
-        add(&home, Path::new("/a"), "file.write(/a/y)").unwrap();
+        let notice = rules.notice.unwrap();
+        assert!(notice.starts_with("no remembered rule applies"), "{notice}");
+        add(&Recording::new(&home), Path::new("/a"), "file.write(/a/y)").unwrap();
         let rules = Rules::read(&home);
         assert_eq!(rules.of(Path::new("/a")), ["file.write(/a/y)"]);
         assert_eq!(
@@ -170,19 +215,31 @@ mod tests {
     }
 
     #[test]
+    fn a_store_that_cannot_be_read_allows_nothing() {
+        let (_dir, home) = home();
+        add(&Recording::new(&home), Path::new("/a"), "file.write(/a/y)").unwrap();
+        home.remove("haft.db-wal").unwrap();
+        home.write("haft.db", b"no database at all").unwrap();
+        let rules = Rules::read(&home);
+        assert_eq!(rules.all, []);
+        assert!(rules.notice.is_some());
+    }
+
+    #[test]
     fn changes_made_at_once_are_all_kept() {
         let (_dir, home) = home();
         std::thread::scope(|scope| {
-            for writer in 0..8 {
+            for writer in 0..4 {
                 let home = &home;
                 scope.spawn(move || {
-                    for step in 0..10 {
+                    let recording = Recording::new(home);
+                    for step in 0..5 {
                         let rule = format!("shell.exec(echo {writer} {step})");
-                        add(home, Path::new("/a"), &rule).unwrap();
+                        add(&recording, Path::new("/a"), &rule).unwrap();
                     }
                 });
             }
         });
-        assert_eq!(Rules::read(&home).all.len(), 80);
+        assert_eq!(Rules::read(&home).all.len(), 20);
     }
 }

@@ -27,6 +27,7 @@ use serde_json::Value;
 use crate::cli::Seat;
 use crate::config::{self, Config, IsolationLevel, Loaded};
 use crate::home::{self, Home};
+use crate::kept::Kept;
 use crate::recording::Recording;
 use crate::remembered;
 use crate::servers;
@@ -53,6 +54,9 @@ pub(crate) const LAUNCHER: &str = "__launch";
 /// The search index in haft's home; beyond this size something is wrong with it.
 const INDEX: &str = "tools.index";
 const LARGEST_INDEX: u64 = 512 << 20;
+
+/// The module whose tools are shown wherever the config speaks of it.
+const MEMORY: &str = "memory";
 
 /// A runtime with a caller in it.
 pub(crate) struct House {
@@ -103,7 +107,7 @@ impl House {
             .map_err(|error| Usage(told(&error)))?;
         let recording = Arc::new(Recording::new(&home));
         let runtime = Runtime::new(limits(&loaded, wants.budget), policy)
-            .remembering(remember(&home, &loaded))
+            .remembering(remember(&home, &loaded, &recording))
             .recording(recording.clone())
             .keeping_index(index_store(&home));
         let runtime = Arc::new(runtime);
@@ -136,7 +140,7 @@ impl House {
             wants.outlet,
             wants.background,
         )?;
-        let fleet = gathered(&home, &mut loaded, &runtime, &processes);
+        let fleet = gathered(&home, &mut loaded, &runtime, &processes, &recording);
         let (caller, skills) = skills::handed_to(caller, &runtime, &home, &loaded)?;
         let session = runtime.enter(haft_runtime::Seat {
             caller,
@@ -162,20 +166,6 @@ impl House {
 }
 
 impl House {
-    /// Remove what haft has kept for long enough. Nothing depends on it, so nobody is told when
-    /// it fails.
-    pub(crate) fn tidy(&self) {
-        let config = &self.loaded.effective;
-        let home = self.home.path();
-        let results = FileResults::new(home);
-        let changes = Checkpoints::new(home, config.undo.limits());
-        let _ = haft_host::tidy(
-            home,
-            (&results, config.results.retention()),
-            (&changes, config.undo.retention()),
-        );
-    }
-
     /// Whether policy would take this rule as a remembered one.
     pub(crate) fn check_rule(&self, rule: &str) -> Result<(), Hinted> {
         let mut layers = self.loaded.layers.clone();
@@ -192,9 +182,10 @@ fn gathered(
     loaded: &mut Loaded,
     runtime: &Arc<Runtime>,
     processes: &RunProcesses,
+    recording: &Arc<Recording>,
 ) -> Fleet {
     let specs = servers::ready(home, loaded);
-    let kept = Arc::new(servers::Kept(home.clone()));
+    let kept = Arc::new(servers::Kept::new(home, recording.clone()));
     let fleet = Fleet::gather(specs, runtime, processes, kept);
     for server in fleet.unknown() {
         loaded.notices.push(format!(
@@ -293,7 +284,7 @@ fn limits(loaded: &Loaded, budget: Option<usize>) -> RuntimeConfig {
     }
 }
 
-fn compile(layers: &[Layer], workspace: &Path, home: &Home) -> Result<Policy, Hinted> {
+pub(crate) fn compile(layers: &[Layer], workspace: &Path, home: &Home) -> Result<Policy, Hinted> {
     let state = home.path();
     let real = state.canonicalize().unwrap_or_else(|_| state.to_owned());
     let own = [state.to_owned(), real]
@@ -308,13 +299,12 @@ fn compile(layers: &[Layer], workspace: &Path, home: &Home) -> Result<Policy, Hi
 }
 
 /// Store an "always" rule and give the policy that includes it.
-fn remember(home: &Home, loaded: &Loaded) -> RememberRule {
+fn remember(home: &Home, loaded: &Loaded, recording: &Arc<Recording>) -> RememberRule {
     let current = current_policy(home, loaded);
-    let home = home.clone();
+    let recording = recording.clone();
     let workspace = loaded.workspace.clone();
     Box::new(move |rule| {
-        home.ensure().map_err(|error| error.to_string())?;
-        remembered::add(&home, &workspace, rule).map_err(|error| error.to_string())?;
+        remembered::add(&recording, &workspace, rule).map_err(|error| error.to_string())?;
         current()
     })
 }
@@ -331,10 +321,18 @@ fn injection(loaded: &mut Loaded, runtime: &Runtime, context_window: Option<u64>
             loaded.notices.push(notice);
         }
     }
+    let mut direct_modules = section.direct_modules.clone();
+    // Who has set memory up wants it used: its tools are not left to be found.
+    let modules = loaded.effective.tools.modules.keys();
+    direct_modules.extend(
+        modules
+            .filter(|name| canonical_module(name) == MEMORY)
+            .cloned(),
+    );
     Injection {
         context_window,
         forced: section.tool_injection.map(Into::into),
-        direct_modules: section.direct_modules.clone(),
+        direct_modules,
     }
 }
 
@@ -396,7 +394,10 @@ fn empowered(
     if let Some(outlet) = outlet {
         search = search.pouring(outlet);
     }
-    let store: Arc<dyn ResultStore> = results;
+    let store: Arc<dyn ResultStore> = Arc::new(Kept {
+        coming_in: results,
+        recording: recording.clone(),
+    });
     let mut powers = Powers::none();
     powers.insert(ReadSystem::new(
         env!("CARGO_PKG_VERSION"),

@@ -7,6 +7,7 @@ mod search;
 mod shell;
 mod side;
 mod start;
+mod store;
 mod table;
 mod tree;
 mod undo;
@@ -34,6 +35,7 @@ const ROWS: &[Rows] = &[
     ("search", search::rows),
     ("shell", shell::rows),
     ("undo", undo::rows),
+    ("store", store::rows),
 ];
 
 const ROUNDS: usize = 11;

@@ -20,50 +20,34 @@ pub(crate) fn run(options: &[&str]) -> Result<bool> {
     };
     let load = load()?;
     let mut rows = Vec::new();
-    for (name, mode) in [
-        ("good", "good"),
-        ("fault: effect before intent", "effect-first"),
-    ] {
-        for call in ["fdatasync", "fsync"] {
-            let tally = series(&load, mode, &["signal=KILL"], call, most)?;
-            rows.push((format!("{name}, killed at {call}"), tally));
-        }
+    for call in ["fdatasync", "fsync"] {
+        let tally = series(&load, "good", &["signal=KILL"], call, most)?;
+        rows.push((format!("good, killed at {call}"), tally));
     }
     for error in ["EIO", "ENOSPC"] {
-        let tally = series(
-            &load,
-            "good",
-            &[&format!("error={error}")],
-            "pwrite64",
-            most,
-        )?;
+        let error_at = format!("error={error}");
+        let tally = series(&load, "good", &[&error_at], "pwrite64", most)?;
         rows.push((format!("good, {error} at write"), tally));
     }
-    // One of the two kinds of fsync comes before the effect and shows nothing.
-    let (faults, mut kept): (Vec<_>, Vec<_>) = rows
-        .into_iter()
-        .partition(|(name, _)| name.starts_with("fault"));
-    let mut joined = Tally::default();
-    for (_, tally) in faults {
-        joined.found += tally.found;
-        joined.hit += tally.hit;
-        joined.acknowledged += tally.acknowledged;
-        joined.lost += tally.lost;
-        joined.broken += tally.broken;
-        joined.unrecorded += tally.unrecorded;
+    for (name, mode) in [
+        ("effect before intent", "effect-first"),
+        ("acknowledged before it is written", "word-first"),
+    ] {
+        // One of the two kinds of fsync may come where it shows nothing.
+        let mut joined = Tally::default();
+        for call in ["fdatasync", "fsync"] {
+            joined.add(&series(&load, mode, &["signal=KILL"], call, most)?);
+        }
+        rows.push((format!("fault: {name}, killed at any fsync"), joined));
     }
-    kept.push((
-        "fault: effect before intent, killed at any fsync".to_owned(),
-        joined,
-    ));
     if most == usize::MAX {
         publish(
             "Crash",
-            &kept,
+            &rows,
             "The process is killed at its Nth fsync, or its Nth write fails, for every N.",
         )?;
     }
-    Ok(conclude(&kept))
+    Ok(conclude(&rows))
 }
 
 /// One run for every point.

@@ -1,6 +1,6 @@
 //! What happens to the store when the machine fails under it: `crash` kills it and breaks its
-//! writes, `powerloss` cuts the power. Both run the same load with two faults built in as well,
-//! and fail when those go unnoticed.
+//! writes, `powerloss` cuts the power. Both run the same load with faults built in as well, and
+//! fail when those go unnoticed.
 
 pub(crate) mod crash;
 pub(crate) mod powerloss;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::workspace::cargo;
 
 const PAGE: &str = "docs/reliability.md";
-const HEAD: &str = "# Reliability\n\nWritten by `cargo xtask crash` and `cargo xtask powerloss`; do not edit.\n\nA load of rows and calls runs against a real store. A process outside counts what was\nacknowledged. Afterwards the store is opened again: nothing acknowledged may be missing (lost),\nthe journal must prove itself and take new work (broken), and no effect may be there that was not\nwritten down first (unrecorded). The modes `normal` (no wait for the disk) and `effect-first` (acts\nbefore writing down) are faults that each run must notice.\n";
+const HEAD: &str = "# Reliability\n\nWritten by `cargo xtask crash` and `cargo xtask powerloss`; do not edit.\n\nA load of rows and calls runs against a real store. A process outside counts what was\nacknowledged. Afterwards the store is opened again: nothing acknowledged may be missing (lost),\nthe journal must prove itself and take new work (broken), and no effect may be there that was not\nwritten down first (unrecorded). The runs\nnamed `fault` have one built in that the same check must notice.\n";
 
 /// What went wrong over many runs of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,6 +33,15 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn faults(&self) -> usize {
         self.lost + self.broken + self.unrecorded
+    }
+
+    pub(crate) fn add(&mut self, other: &Tally) {
+        self.found += other.found;
+        self.hit += other.hit;
+        self.acknowledged += other.acknowledged;
+        self.lost += other.lost;
+        self.broken += other.broken;
+        self.unrecorded += other.unrecorded;
     }
 
     fn row(&self, name: &str) -> String {

@@ -48,7 +48,7 @@ use error::clipped;
 pub(crate) use error::{cancelled, failure, not_regular};
 pub(crate) use open::open_dir;
 use seen::Seen;
-pub(crate) use seen::tidy as tidy_seen;
+pub use seen::tidy as tidy_seen;
 use walk::{Stopped, Why};
 
 /// The project's own config file, which arrives with a clone and must not be written by tools.

@@ -181,7 +181,7 @@ fn place_of(key: &blake3::Hash) -> u64 {
 }
 
 /// Forget sessions that nobody has used for long.
-pub(crate) fn tidy(home: &Path, limit: &Retention, now: SystemTime) -> io::Result<()> {
+pub fn tidy(home: &Path, limit: &Retention, now: SystemTime) -> io::Result<()> {
     let entries = match std::fs::read_dir(home.join(FOLDER)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,

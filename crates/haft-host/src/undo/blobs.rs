@@ -93,9 +93,13 @@ impl Blobs {
 
     /// Remove every content that is not among these.
     pub(super) fn retain(&self, needed: impl Fn(&Digest) -> bool) -> io::Result<()> {
+        let shelves = match fs::read_dir(&self.place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
         let _alone = self.lock(FlockOperation::LockExclusive)?;
         let now = SystemTime::now();
-        for shelf in fs::read_dir(&self.place)?.flatten() {
+        for shelf in shelves.flatten() {
             for entry in fs::read_dir(shelf.path()).into_iter().flatten().flatten() {
                 let fresh = entry
                     .metadata()

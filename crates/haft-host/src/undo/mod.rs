@@ -12,11 +12,12 @@ mod restore;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use log::{Lost, Mark};
@@ -25,7 +26,7 @@ pub use plan::{Back, Summary, UndoPlan, Which};
 pub(crate) use record::{Recorded, Recorder, Touch};
 pub(crate) use restore::unkept;
 
-use crate::retention::{Retention, stay};
+use crate::retention::{Amount, Retention, stay};
 use blobs::{Blobs, Digest};
 use log::{Done, Head, Spelled, Stored, Writer};
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,8 @@ pub struct Checkpoints {
     place: PathBuf,
     blobs: Blobs,
     config: UndoConfig,
+    /// The newest id that is known of a folder
+    newest: Arc<Mutex<HashMap<PathBuf, u64>>>,
 }
 
 /// A call that is over, as it was kept.
@@ -73,6 +76,7 @@ impl Checkpoints {
             blobs: Blobs::new(place.join("blobs")),
             place,
             config,
+            newest: Arc::default(),
         }
     }
 
@@ -100,9 +104,26 @@ impl Checkpoints {
     fn new_log(&self, head: &Head) -> io::Result<Writer> {
         let workspace = head.roots.first().map_or(Path::new(""), |root| &root.0);
         let random = getrandom::u32().map_err(io::Error::other)?;
-        // In the order of time, whoever lists them.
-        let id = format!("{:012x}-{random:08x}", now_us());
-        Writer::create(&self.folder(workspace), &id, head.clone())
+        let folder = self.folder(workspace);
+        let id = format!("{:012x}-{random:08x}", self.next(&folder)?);
+        Writer::create(&folder, &id, head.clone())
+    }
+
+    /// A number for the next call: the time, so that whoever lists them has them in order; and more
+    /// than every one before, should the clock have gone back.
+    fn next(&self, folder: &Path) -> io::Result<u64> {
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match newest.get(folder) {
+            Some(before) => *before,
+            None => {
+                let newest = log::list(folder)?.into_iter().next();
+                let number = |stored: Stored| u64::from_str_radix(stored.id.get(..12)?, 16).ok();
+                newest.and_then(number).unwrap_or(0)
+            }
+        };
+        let next = now_us().max(before + 1);
+        newest.insert(folder.to_owned(), next);
+        Ok(next)
     }
 
     fn sync_all(&self) -> io::Result<()> {
@@ -141,9 +162,17 @@ impl Checkpoints {
     }
 
     /// Remove calls that are old or whose contents are too much, and contents that nobody needs.
-    pub(crate) fn tidy(&self, limit: &Retention, now: SystemTime) -> io::Result<()> {
+    /// Says how much there was and how much of it went; with `dry_run`, how much would go.
+    pub fn tidy(
+        &self,
+        limit: &Retention,
+        now: SystemTime,
+        dry_run: bool,
+    ) -> io::Result<(Amount, Amount)> {
         let folders = match fs::read_dir(self.place.join("calls")) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Default::default());
+            }
             other => other?,
         };
         let mut calls = Vec::new();
@@ -152,6 +181,7 @@ impl Checkpoints {
         }
         calls.sort_by(|a, b| b.id.cmp(&a.id));
         let mut needed: HashSet<Digest> = HashSet::new();
+        let (mut all, mut gone) = (Amount::default(), Amount::default());
         let mut sizes = Vec::new();
         for call in &calls {
             let about = fs::metadata(&call.path)?;
@@ -164,6 +194,8 @@ impl Checkpoints {
                     own.push(digest);
                 }
             }
+            all.count += 1;
+            all.bytes += size;
             sizes.push((about.modified()?, size, own));
         }
         let stays = stay(
@@ -171,16 +203,24 @@ impl Checkpoints {
             limit,
             now,
         );
-        for (call, (_, _, own)) in calls.iter().zip(&sizes).skip(stays) {
+        for (call, (_, size, own)) in calls.iter().zip(&sizes).skip(stays) {
             // Somebody may still be writing it.
-            if call.reopen()?.is_some() {
+            let Some(_alone) = call.reopen()? else {
+                continue;
+            };
+            gone.count += 1;
+            gone.bytes += size;
+            if !dry_run {
                 fs::remove_file(&call.path)?;
                 own.iter().for_each(|digest| {
                     needed.remove(digest);
                 });
             }
         }
-        self.blobs.retain(|digest| needed.contains(digest))
+        if !dry_run {
+            self.blobs.retain(|digest| needed.contains(digest))?;
+        }
+        Ok((all, gone))
     }
 
     /// A folder for the steps of one undo, and those that a crash has left.

@@ -253,12 +253,15 @@ fn old_calls_go_with_their_contents() {
         age: Duration::from_secs(100_000),
         bytes: 1 << 20,
     };
-    fixture.store.tidy(&limit, now).unwrap();
+    let (all, gone) = fixture.store.tidy(&limit, now, true).unwrap();
+    assert_eq!((all.count, gone.count), (3, 1));
+    assert_eq!(fixture.calls(), 3, "a dry run");
+    assert_eq!(fixture.store.tidy(&limit, now, false).unwrap(), (all, gone));
     assert_eq!(fixture.calls(), 2);
     let there = ["one", "two", "three"].map(|content| blob(content).exists());
     assert_eq!(there, [false, true, true]);
     let tight = crate::Retention { bytes: 1, ..limit };
-    fixture.store.tidy(&tight, now).unwrap();
+    fixture.store.tidy(&tight, now, false).unwrap();
     assert_eq!(fixture.calls(), 0);
     assert!(!blob("three").exists());
 }

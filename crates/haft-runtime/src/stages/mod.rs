@@ -6,6 +6,7 @@ pub(crate) mod begin;
 pub(crate) mod end;
 pub(crate) mod inspect;
 pub(crate) mod judge;
+pub(crate) mod once;
 pub(crate) mod permit;
 pub(crate) mod record;
 pub(crate) mod reduce;

@@ -5,11 +5,16 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::time::Duration;
 
-use haft_core::{Effects, Ending, Intent, Mode, Outcome, Repeat, Ruling, ToolError};
-use haft_policy::{Bound, Judgement};
+use haft_core::{
+    CommandLine, Effects, Ending, Intent, Mode, Outcome, Output, Repeat, Ruling, ToolError,
+};
+use haft_policy::{Bound, Judgement, shell};
 
 use crate::flight::Flight;
 use crate::secrets;
+
+/// Characters of a word that tell a kind of call.
+const SUBJECT_WORD: usize = 40;
 
 /// What policy says, noted with everything it looked at.
 pub(super) fn judgement<'b>(
@@ -76,8 +81,40 @@ pub(crate) async fn intent(flight: &mut Flight<'_>, effects: &Effects) -> Result
     Ok(())
 }
 
+/// Note what the whole result is, so that it can be compared with that of a later call.
+pub(crate) fn result(flight: &mut Flight<'_>, output: &Output) {
+    let Some(note) = &mut flight.note else {
+        return;
+    };
+    let mut hasher = blake3::Hasher::new();
+    for block in &output.content {
+        if let Some(text) = block.as_text() {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+    }
+    note.digest = Some(*hasher.finalize().as_bytes());
+}
+
+/// What kind of call this is: the tool, and of a command its program and the word after it.
+pub(super) fn subject(flight: &Flight<'_>) -> String {
+    let effects = flight.note.as_ref().and_then(|note| note.effects.get());
+    let line = effects.and_then(|effects| effects.commands.first());
+    let script = match line {
+        None => return flight.cx.tool.to_string(),
+        Some(CommandLine::Shell { line, .. }) => shell::parse(line),
+        Some(CommandLine::Argv { argv, .. }) => shell::parse_argv(argv),
+    };
+    let mut subject = flight.cx.tool.to_string();
+    for word in script.commands.iter().flat_map(|one| &one.words).take(2) {
+        subject.push(' ');
+        subject.extend(word.text.chars().take(SUBJECT_WORD));
+    }
+    secrets::mask(&subject).text.into_owned()
+}
+
 /// Whether somebody would have to be told if nobody knew how it ended.
-fn has_effects(flight: &Flight<'_>, effects: &Effects) -> bool {
+pub(super) fn has_effects(flight: &Flight<'_>, effects: &Effects) -> bool {
     let repeat = flight
         .entry()
         .map_or(Repeat::Unsafe, |entry| entry.spec().repeat);
@@ -88,7 +125,7 @@ fn has_effects(flight: &Flight<'_>, effects: &Effects) -> bool {
         || effects.accesses.iter().any(writes)
 }
 
-fn told(flight: &Flight<'_>) -> Option<Intent> {
+pub(super) fn told(flight: &Flight<'_>) -> Option<Intent> {
     let note = flight.note.as_deref()?;
     let mut ruling = note.ruling.get().cloned();
     if let Some(ruling) = &mut ruling {
@@ -143,6 +180,9 @@ pub(super) fn ending(flight: &Flight<'_>, outcome: &Outcome, duration: Duration,
         reduced: meta.reduced,
         truncated: meta.truncated,
         handle: meta.handle.clone(),
+        subject: (meta.reduced || meta.truncated).then(|| subject(flight)),
+        digest: flight.note.as_ref().and_then(|note| note.digest),
+        same_as: flight.note.as_ref().and_then(|note| note.same_as.clone()),
     };
     recorder.ended(intent, intended, ending);
 }

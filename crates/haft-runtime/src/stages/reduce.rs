@@ -2,6 +2,7 @@
 
 use haft_core::{Output, ReduceContext};
 
+use super::record;
 use super::trim::keep_whole;
 use crate::flight::Flight;
 
@@ -17,6 +18,9 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: Output) -> Output {
     else {
         return output;
     };
+    if let Some(told) = not_worth_it(flight) {
+        return output.and_text(told);
+    }
     let chars = super::trim::chars(&output);
     keep_whole(flight, &output);
     flight.meta.reduced = true;
@@ -24,4 +28,13 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: Output) -> Output {
     reduced.handle = output.handle;
     reduced.error = output.error;
     reduced
+}
+
+/// Why the output is left whole: what was left out of others like it kept being read again.
+fn not_worth_it(flight: &Flight<'_>) -> Option<String> {
+    let recorder = flight.runtime.recorder()?;
+    let subject = record::subject(flight);
+    recorder
+        .keeps_being_read(&subject)
+        .then(|| format!("[not shortened: shortened results of `{subject}` kept being read again]"))
 }

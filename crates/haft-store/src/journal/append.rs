@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::Inner;
 use super::body::{Body, EffectsText};
 use super::chain::{Hash, Link, genesis};
+use super::{economy, keys};
 use crate::{Cell, StoreError, Tx};
 
 /// Records between two signed marks.
@@ -68,7 +69,11 @@ pub(super) fn row(tx: &mut dyn Tx, inner: &Arc<Inner>, draft: &Draft) -> Result<
         Some(_) => Body::default(),
     };
     if let Some(ending) = &draft.ending {
-        add_ending(&mut body, ending);
+        add_ending(inner, &mut body, ending);
+        economy::shortened(tx, ending, draft.time)?;
+    }
+    if kind == "intent" {
+        keys::check(tx, inner, intent)?;
     }
     let verdict = intent.ruling.as_ref().map(|ruling| ruling.verdict);
     let record = Record {
@@ -89,7 +94,11 @@ pub(super) fn row(tx: &mut dyn Tx, inner: &Arc<Inner>, draft: &Draft) -> Result<
             .map(|ending| ending.duration.as_micros() as i64),
         body: &body,
     };
-    add(tx, inner, &record)
+    let seq = add(tx, inner, &record)?;
+    if kind == "intent" {
+        keys::take(tx, intent, seq)?;
+    }
+    Ok(seq)
 }
 
 fn state(ending: &Ending, dry_run: bool) -> &'static str {
@@ -120,6 +129,7 @@ fn told(inner: &Inner, intent: &Intent) -> Body {
         repeat: Some(repeat(intent.repeat).to_owned()),
         dry_run: intent.dry_run,
         key: intent.key.as_deref().map(str::to_owned),
+        work: intent.key.is_some().then(|| keys::work(inner, intent)),
         args,
         masked_args,
         private,
@@ -194,7 +204,7 @@ fn arguments(inner: &Inner, intent: &Intent) -> (Option<Value>, usize, bool) {
     (Some(args), count, private)
 }
 
-fn add_ending(body: &mut Body, ending: &Ending) {
+fn add_ending(inner: &Inner, body: &mut Body, ending: &Ending) {
     body.code = ending.code.map(|code| code.as_str().to_owned());
     body.message = ending.message.clone();
     body.chars = Some(ending.chars);
@@ -203,6 +213,8 @@ fn add_ending(body: &mut Body, ending: &Ending) {
     body.reduced = ending.reduced;
     body.truncated = ending.truncated;
     body.handle = ending.handle.clone();
+    body.same_as = ending.same_as.clone();
+    body.result = ending.digest.map(|digest| inner.key.digest(digest));
 }
 
 /// The end of the journal while a transaction adds to it.

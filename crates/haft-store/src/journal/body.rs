@@ -68,6 +68,14 @@ pub struct Body {
     pub truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
+    /// Digests of what was asked for, where it has a key, and of the whole result
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The call whose answer this is
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
     /// How it became known, where the call itself could not say
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<String>,

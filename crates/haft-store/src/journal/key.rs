@@ -55,8 +55,8 @@ impl Key {
     }
 
     /// A digest that nobody without the key can make by guessing the text.
-    pub(super) fn digest(&self, text: &str) -> String {
-        let hash = blake3::keyed_hash(&self.head, text.as_bytes());
+    pub(super) fn digest(&self, content: impl AsRef<[u8]>) -> String {
+        let hash = blake3::keyed_hash(&self.head, content.as_ref());
         hash.to_hex()[..32].to_owned()
     }
 }

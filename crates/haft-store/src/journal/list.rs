@@ -15,6 +15,9 @@ use crate::{Cell, Row, StoreError, Tx, paths};
 /// So many records newer than a time are looked up by time; more are looked through in order.
 const FEW: i64 = 20_000;
 
+/// Records held at once while all are looked at.
+const AT_ONCE: usize = 4_096;
+
 /// Which calls are meant.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -120,6 +123,31 @@ impl Journal {
             }
             Ok(lines)
         })
+    }
+
+    /// Every call since a time, oldest first, as its first record tells it. A few thousand are
+    /// held at once, however many there are.
+    pub fn each(
+        &self,
+        since: Option<i64>,
+        mut look: impl FnMut(Line) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM journal WHERE seq > $1 AND time >= $2 \
+             AND kind IN ('call', 'intent') ORDER BY seq"
+        );
+        let mut last = 0;
+        loop {
+            let lines = self.inner.store.read(|tx| {
+                let values = [last.into(), since.unwrap_or(i64::MIN).into()];
+                collect(tx, &sql, &values, AT_ONCE)
+            })?;
+            let Some(newest) = lines.last() else {
+                return Ok(());
+            };
+            last = newest.seq;
+            lines.into_iter().try_for_each(&mut look)?;
+        }
     }
 
     /// The number of the newest record.
@@ -303,8 +331,14 @@ impl Owned {
     }
 }
 
+/// The call whose first record this is.
+pub(super) fn by_seq(tx: &mut dyn Tx, seq: i64) -> Result<Option<Line>, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM journal WHERE seq = $1 AND kind <> 'outcome'");
+    Ok(collect(tx, &sql, &[seq.into()], 1)?.pop())
+}
+
 /// Add how a call ended, if that is known.
-fn finish(tx: &mut dyn Tx, line: &mut Line) -> Result<(), StoreError> {
+pub(super) fn finish(tx: &mut dyn Tx, line: &mut Line) -> Result<(), StoreError> {
     if line.state != State::Running {
         return Ok(());
     }

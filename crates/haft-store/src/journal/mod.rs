@@ -7,8 +7,10 @@ pub(crate) use append::now;
 mod body;
 mod chain;
 mod chart;
+mod economy;
 mod head;
 mod key;
+mod keys;
 mod list;
 mod settle;
 mod stats;
@@ -19,13 +21,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use haft_core::{BoxFuture, Ending, Intent, Recorder, ToolError};
+use haft_core::{BoxFuture, Earlier, Ending, Intent, Recorder, ToolError};
 use serde_json::Value;
 
 pub use chart::chart;
+pub use economy::Economy;
 pub use list::{Filter, Line, State};
 pub use settle::Settled;
 pub use stats::Stats;
+pub use trim::{JournalLimits, Records};
 pub use verify::{Fault, Verified};
 
 use crate::{Durability, Store, StoreError, paths};
@@ -120,17 +124,7 @@ impl Recorder for Journal {
             .inner
             .store
             .write(Durability::Power, move |tx| append::row(tx, &inner, &row));
-        Box::pin(async move {
-            writing.done().await.map_err(|error| {
-                let refusal = ToolError::failed(format!(
-                    "nothing was done, because it could not be written down: {error}"
-                ));
-                match error.hint() {
-                    Some(hint) => refusal.hint(hint).caused_by(error),
-                    None => refusal.caused_by(error),
-                }
-            })
-        })
+        Box::pin(async move { writing.done().await.map_err(refusal) })
     }
 
     fn ended(&self, intent: Intent, intended: Option<i64>, ending: Ending) {
@@ -139,5 +133,52 @@ impl Recorder for Journal {
         self.inner
             .store
             .hand_over(move |tx| append::row(tx, &inner, &row).map(drop));
+    }
+
+    fn earlier(&self, intent: &Intent) -> BoxFuture<'_, Result<Option<Earlier>, ToolError>> {
+        let Some(key) = intent.key.clone() else {
+            return Box::pin(async { Ok(None) });
+        };
+        let work = keys::work(&self.inner, intent);
+        let session = intent.caller.session.clone();
+        Box::pin(async move {
+            let found = self
+                .inner
+                .store
+                .reading(move |tx| keys::find(tx, &session, &key, &work));
+            found.await.map_err(refusal)
+        })
+    }
+
+    fn settle(
+        &self,
+        earlier: &Earlier,
+        happened: bool,
+        how: &str,
+    ) -> BoxFuture<'_, Result<(), ToolError>> {
+        let settled = match happened {
+            true => Settled::Happened,
+            false => Settled::DidNotHappen,
+        };
+        let writing = self.settling(earlier.seq, settled, how);
+        Box::pin(async move { writing.done().await.map(drop).map_err(refusal) })
+    }
+
+    fn keeps_being_read(&self, subject: &str) -> bool {
+        Journal::keeps_being_read(self, subject).unwrap_or(false)
+    }
+}
+
+/// What a call is told that cannot be written down.
+fn refusal(error: StoreError) -> ToolError {
+    let refusal = match &error {
+        StoreError::Taken(_) => ToolError::conflict(error.to_string()),
+        _ => ToolError::failed(format!(
+            "nothing was done, because it could not be written down: {error}"
+        )),
+    };
+    match error.hint() {
+        Some(hint) => refusal.hint(hint).caused_by(error),
+        None => refusal.caused_by(error),
     }
 }

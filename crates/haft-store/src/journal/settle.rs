@@ -1,11 +1,15 @@
 //! Calls of which nobody knows whether they happened: how it became known after all.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::append::{Record, add, now};
 use super::body::Body;
-use super::{Journal, Line};
-use crate::{Durability, StoreError};
+use super::list::by_seq;
+use super::{Inner, Journal, Line};
+use crate::store::Writing;
+use crate::{Durability, StoreError, Tx};
 
 /// What was found out about such a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -18,41 +22,51 @@ pub enum Settled {
 impl Journal {
     /// Write down what became of a call, and who says so. A call that has an end already keeps it.
     pub fn settle(&self, call: &Line, settled: Settled, how: &str) -> Result<bool, StoreError> {
+        self.settling(call.seq, settled, how).wait()
+    }
+
+    pub(super) fn settling(&self, seq: i64, settled: Settled, how: &str) -> Writing<bool> {
         let inner = self.inner.clone();
-        let (seq, call_id, session, tool) = (
-            call.seq,
-            call.call_id.clone(),
-            call.session.clone(),
-            call.tool.clone(),
-        );
-        let body = Body {
-            settled: Some(how.to_owned()),
-            process: Some(inner.process.clone()),
-            ..Body::default()
-        };
         let state = match settled {
             Settled::Happened => "ok",
             Settled::DidNotHappen => "failed",
         };
-        let settled = self.inner.store.write(Durability::Power, move |tx| {
-            let known = "SELECT count(*) FROM journal WHERE intent = $1";
-            if tx.first_int(known, &[seq.into()])? != Some(0) {
-                return Ok(false);
-            }
-            let record = Record {
-                time: now(),
-                kind: "outcome",
-                intent: Some(seq),
-                call_id: &call_id,
-                session: &session,
-                tool: &tool,
-                verdict: None,
-                state: Some(state),
-                duration_us: None,
-                body: &body,
-            };
-            add(tx, &inner, &record).map(|_| true)
-        });
-        settled.wait()
+        let how = how.to_owned();
+        self.inner.store.write(Durability::Power, move |tx| {
+            close(tx, &inner, seq, state, &how)
+        })
     }
+}
+
+/// Give a call an end, if it has none.
+pub(super) fn close(
+    tx: &mut dyn Tx,
+    inner: &Arc<Inner>,
+    seq: i64,
+    state: &str,
+    how: &str,
+) -> Result<bool, StoreError> {
+    let known = "SELECT count(*) FROM journal WHERE intent = $1";
+    let open = tx.first_int(known, &[seq.into()])? == Some(0);
+    let Some(call) = by_seq(tx, seq)?.filter(|_| open) else {
+        return Ok(false);
+    };
+    let body = Body {
+        settled: Some(how.to_owned()),
+        process: Some(inner.process.clone()),
+        ..Body::default()
+    };
+    let record = Record {
+        time: now(),
+        kind: "outcome",
+        intent: Some(seq),
+        call_id: &call.call_id,
+        session: &call.session,
+        tool: &call.tool,
+        verdict: None,
+        state: Some(state),
+        duration_us: None,
+        body: &body,
+    };
+    add(tx, inner, &record).map(|_| true)
 }

@@ -1,39 +1,104 @@
 //! Removing old records. What is left still proves itself: the place where it begins is signed.
 
+use serde::Serialize;
+
 use super::append::{hash_at, mark};
 use super::{Inner, Journal};
 use crate::{Durability, StoreError, Tx};
 
+/// What a record takes beside its body: columns, hash, and its place in the indexes.
+const AROUND: i64 = 400;
+
+/// What may stay of the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JournalLimits {
+    /// Nothing older than this, in microseconds since 1970
+    pub since: i64,
+    /// Bytes of all records together, about
+    pub bytes: u64,
+}
+
+/// So many records, and what they take, about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Records {
+    pub count: u64,
+    pub bytes: u64,
+}
+
 impl Journal {
-    /// How many records are older than a time, up to the first that must stay: one that is newer,
-    /// or a call of which no end is known.
-    pub fn older_than(&self, time: i64) -> Result<i64, StoreError> {
-        self.inner.store.read(|tx| {
-            let Some(cut) = cut(tx, time)? else {
-                return Ok(0);
-            };
-            let count = "SELECT count(*) FROM journal WHERE seq <= $1";
-            Ok(tx.first_int(count, &[cut.into()])?.unwrap_or(0))
+    /// How much there is.
+    pub fn size(&self) -> Result<Records, StoreError> {
+        self.inner.store.read(|tx| records(tx, i64::MAX))
+    }
+
+    /// How much is beyond the limits, up to the first record that must stay: one that is within
+    /// them, or a call of which no end is known.
+    pub fn beyond(&self, limits: &JournalLimits) -> Result<Records, StoreError> {
+        self.inner.store.read(|tx| match cut(tx, limits)? {
+            Some(cut) => records(tx, cut),
+            None => Ok(Records::default()),
         })
     }
 
-    /// Remove them.
-    pub fn trim(&self, time: i64) -> Result<i64, StoreError> {
-        let inner = self.inner.clone();
+    /// Remove it.
+    pub fn trim(&self, limits: &JournalLimits) -> Result<Records, StoreError> {
+        let (inner, limits) = (self.inner.clone(), *limits);
         let removed = self
             .inner
             .store
-            .write(Durability::Power, move |tx| remove(tx, &inner, time));
+            .write(Durability::Power, move |tx| remove(tx, &inner, &limits));
         removed.wait()
     }
 }
 
-/// The last record that may go.
-fn cut(tx: &mut dyn Tx, time: i64) -> Result<Option<i64>, StoreError> {
-    let newer = tx.first_int(
-        "SELECT min(seq) FROM journal WHERE time >= $1",
-        &[time.into()],
+/// The records up to one.
+fn records(tx: &mut dyn Tx, last: i64) -> Result<Records, StoreError> {
+    let mut found = Records::default();
+    tx.each(
+        "SELECT count(*), sum(length(body)) FROM journal WHERE seq <= $1",
+        &[last.into()],
+        &mut |row| {
+            let count = row.cell(0)?.int().unwrap_or(0);
+            let bytes = row.cell(1)?.int().unwrap_or(0) + count * AROUND;
+            found = Records {
+                count: count as u64,
+                bytes: bytes as u64,
+            };
+            Ok(false)
+        },
     )?;
+    Ok(found)
+}
+
+/// The first record of the newest that fit into so many bytes together.
+fn first_that_fits(tx: &mut dyn Tx, bytes: u64) -> Result<Option<i64>, StoreError> {
+    let mut left = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let mut first = None;
+    tx.each(
+        "SELECT seq, length(body) FROM journal ORDER BY seq DESC",
+        &[],
+        &mut |row| {
+            left = left.saturating_sub(row.cell(1)?.int().unwrap_or(0) + AROUND);
+            if left >= 0 {
+                first = row.cell(0)?.int();
+            }
+            Ok(left >= 0)
+        },
+    )?;
+    Ok(first)
+}
+
+/// The last record that may go.
+fn cut(tx: &mut dyn Tx, limits: &JournalLimits) -> Result<Option<i64>, StoreError> {
+    let young = tx.first_int(
+        "SELECT min(seq) FROM journal WHERE time >= $1",
+        &[limits.since.into()],
+    )?;
+    // Both limits hold, so what stays is what is within both.
+    let within = match first_that_fits(tx, limits.bytes)? {
+        None => None,
+        fitting => young.max(fitting).filter(|_| young.is_some()),
+    };
     let open = tx.first_int(
         "SELECT min(seq) FROM journal AS open WHERE kind = 'intent' AND NOT EXISTS \
          (SELECT 1 FROM journal AS done WHERE done.intent = open.seq)",
@@ -42,7 +107,7 @@ fn cut(tx: &mut dyn Tx, time: i64) -> Result<Option<i64>, StoreError> {
     let newest = tx.first_int("SELECT max(seq) FROM journal", &[])?;
     // The newest record stays, so that there is always one to go on from. An outcome goes with
     // its intent: the call is whole or gone.
-    let mut cut = [newer, open, newest]
+    let mut cut = [within, open, newest]
         .into_iter()
         .flatten()
         .min()
@@ -62,10 +127,11 @@ fn cut(tx: &mut dyn Tx, time: i64) -> Result<Option<i64>, StoreError> {
     Ok(first.filter(|first| *first <= cut).map(|_| cut))
 }
 
-fn remove(tx: &mut dyn Tx, inner: &Inner, time: i64) -> Result<i64, StoreError> {
-    let Some(cut) = cut(tx, time)? else {
-        return Ok(0);
+fn remove(tx: &mut dyn Tx, inner: &Inner, limits: &JournalLimits) -> Result<Records, StoreError> {
+    let Some(cut) = cut(tx, limits)? else {
+        return Ok(Records::default());
     };
+    let removed = records(tx, cut)?;
     let Some(hash) = hash_at(tx, cut)? else {
         return Err(StoreError::Damaged(format!(
             "record {cut} of the journal is missing"
@@ -73,6 +139,9 @@ fn remove(tx: &mut dyn Tx, inner: &Inner, time: i64) -> Result<i64, StoreError> 
     };
     tx.run("DELETE FROM journal_marks WHERE seq <= $1", &[cut.into()])?;
     mark(tx, inner, "base", cut, &hash)?;
-    let removed = tx.run("DELETE FROM journal WHERE seq <= $1", &[cut.into()])?;
-    Ok(removed as i64)
+    tx.run("DELETE FROM journal WHERE seq <= $1", &[cut.into()])?;
+    tx.run("DELETE FROM call_keys WHERE seq <= $1", &[cut.into()])?;
+    let since = limits.since;
+    tx.run("DELETE FROM shortened WHERE time < $1", &[since.into()])?;
+    Ok(removed)
 }

@@ -68,6 +68,28 @@ impl Connection {
         }
     }
 
+    /// Write the file anew without its holes, if they are a quarter of it and more than a little.
+    pub(crate) fn compact(&mut self) -> Result<(), StoreError> {
+        const LITTLE: i64 = 256;
+        let number = |pragma: &str| {
+            self.inner
+                .query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0))
+        };
+        let (free, all) = (number("freelist_count")?, number("page_count")?);
+        if free < LITTLE || free < all / 4 {
+            return Ok(());
+        }
+        self.inner.execute_batch("VACUUM")?;
+        self.empty_log()
+    }
+
+    /// The version of the tables.
+    pub(crate) fn version(&self) -> Result<i64, StoreError> {
+        Ok(self
+            .inner
+            .query_row("PRAGMA user_version", [], |row| row.get(0))?)
+    }
+
     /// One commit for everything that `work` does.
     pub(crate) fn writing(
         &mut self,
@@ -171,7 +193,8 @@ impl Tx for Transaction<'_> {
     }
 
     fn after_commit(&mut self, name: &'static str, work: Box<dyn FnOnce(bool)>) {
-        self.after.retain(|(other, _)| *other != name);
+        self.after
+            .retain(|(other, _)| name.is_empty() || *other != name);
         self.after.push((name, work));
     }
 }

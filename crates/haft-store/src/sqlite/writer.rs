@@ -102,7 +102,11 @@ impl Writer {
                 Ok(Message::Job(job)) => group.push(job),
                 Ok(Message::Erase(done)) => {
                     self.write(group);
-                    let _ = done.send(self.erase());
+                    let _ = done.send(self.with(Connection::empty_log));
+                }
+                Ok(Message::Compact(done)) => {
+                    self.write(group);
+                    let _ = done.send(self.with(Connection::compact));
                 }
                 Ok(Message::Close(sender)) => return Some(Some(sender)),
                 Err(RecvTimeoutError::Timeout) => return None,
@@ -173,9 +177,12 @@ impl Writer {
         Ok(())
     }
 
-    fn erase(&mut self) -> Result<(), StoreError> {
+    fn with(
+        &mut self,
+        work: impl FnOnce(&mut Connection) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         match &mut self.connection {
-            Some(connection) => connection.empty_log(),
+            Some(connection) => work(connection),
             None => Err(self.refused.clone().unwrap_or(StoreError::Closed)),
         }
     }

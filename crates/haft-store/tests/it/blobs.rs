@@ -40,8 +40,8 @@ fn only_what_nobody_refers_to_is_swept() {
     blobs.keep("b", b"shared").unwrap();
     let alone = blobs.keep("a", b"alone").unwrap();
     let fresh = blobs.keep("c", b"fresh").unwrap();
-    blobs.release("a").unwrap();
-    blobs.release("c").unwrap();
+    blobs.release(vec!["a".to_owned()]).unwrap();
+    blobs.release(vec!["c".to_owned()]).unwrap();
     home.sql(&format!(
         "UPDATE blobs SET time = 0 WHERE hash <> '{}'",
         fresh.as_str()
@@ -53,6 +53,37 @@ fn only_what_nobody_refers_to_is_swept() {
     assert!(blobs.read(&alone).is_err());
     assert!(blobs.read(&shared).is_ok(), "somebody refers to it");
     assert!(blobs.read(&fresh).is_ok(), "it may be on its way");
-    blobs.release("b").unwrap();
+    blobs.release(vec!["b".to_owned()]).unwrap();
     assert_eq!(blobs.sweep(false).unwrap().blobs, 1);
+}
+
+/// A haft that died between the bytes and the word of them leaves a file that nobody knows.
+#[test]
+fn files_that_nobody_knows_go_when_they_are_old() {
+    let home = Home::new();
+    let blobs = Blobs::new(home.journal().store().clone(), home.path());
+    let known = blobs.keep("a", b"known").unwrap();
+    let folder = home.path().join("blobs/ab");
+    std::fs::create_dir_all(&folder).unwrap();
+    let unknown = folder.join("c".repeat(62));
+    let draft = folder.join(".x.new-1-1");
+    let young = folder.join("d".repeat(62));
+    for file in [&unknown, &draft, &young] {
+        std::fs::write(file, "left").unwrap();
+    }
+    let (shelf, name) = known.as_str().split_at(2);
+    for file in [
+        &unknown,
+        &draft,
+        &home.path().join("blobs").join(shelf).join(name),
+    ] {
+        let file = std::fs::File::options().append(true).open(file).unwrap();
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(7_200);
+        file.set_modified(long_ago).unwrap();
+    }
+    let dry = blobs.sweep(true).unwrap();
+    assert_eq!((dry.blobs, dry.bytes), (2, 8));
+    assert_eq!(blobs.sweep(false).unwrap(), dry);
+    assert!(!unknown.exists() && !draft.exists() && young.exists());
+    assert_eq!(blobs.read(&known).unwrap(), b"known");
 }

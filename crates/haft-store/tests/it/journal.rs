@@ -1,7 +1,7 @@
 //! What is written down, and what can be asked.
 
 use haft_core::{ErrorCode, Recorder};
-use haft_store::{Filter, Settled, State};
+use haft_store::{Filter, JournalLimits, Settled, State};
 use serde_json::json;
 
 use crate::fixture::{Home, begin, block_on, ending, intent, read};
@@ -270,10 +270,20 @@ fn old_records_go_and_the_rest_still_proves_itself() {
     for n in 0..20 {
         read(&journal, &format!("later{n}"));
     }
-    assert_eq!(journal.older_than(0).unwrap(), 0);
+    let all = JournalLimits {
+        since: i64::MIN,
+        bytes: u64::MAX,
+    };
+    assert_eq!(journal.beyond(&all).unwrap().count, 0);
+    let tiny = JournalLimits { bytes: 1, ..all };
+    assert_eq!(journal.beyond(&tiny).unwrap().count, 50);
     // Everything is old, but a call without an end stays, and so does all that came after it.
-    assert_eq!(journal.older_than(i64::MAX).unwrap(), 50);
-    assert_eq!(journal.trim(i64::MAX).unwrap(), 50);
+    let none = JournalLimits {
+        since: i64::MAX,
+        ..all
+    };
+    assert_eq!(journal.beyond(&none).unwrap().count, 50);
+    assert_eq!(journal.trim(&none).unwrap().count, 50);
     let verified = journal.verify().unwrap().unwrap();
     assert_eq!(verified.first, seq);
     assert!(verified.notices[0].contains("removed by `haft gc`"));
@@ -281,11 +291,27 @@ fn old_records_go_and_the_rest_still_proves_itself() {
     begin(&journal, "last");
     journal.store().close();
     let journal = home.journal();
-    assert!(journal.trim(i64::MAX).unwrap() > 20);
+    assert!(journal.trim(&none).unwrap().count > 20);
     assert!(journal.verify().unwrap().is_ok());
     // A record less, right after the signed beginning, is noticed.
     home.sql("DELETE FROM journal_marks WHERE kind = 'base'");
     assert!(home.journal().verify().unwrap().is_err());
+}
+
+#[test]
+fn of_the_journal_so_many_bytes_stay() {
+    let home = Home::with_calls(50);
+    let journal = home.journal();
+    let half = JournalLimits {
+        since: i64::MIN,
+        bytes: journal.size().unwrap().bytes / 2,
+    };
+    let beyond = journal.beyond(&half).unwrap();
+    assert!((24..=26).contains(&beyond.count), "{beyond:?}");
+    assert_eq!(journal.trim(&half).unwrap(), beyond);
+    assert!(journal.size().unwrap().bytes <= half.bytes);
+    assert_eq!(journal.beyond(&half).unwrap().count, 0);
+    assert!(journal.verify().unwrap().is_ok());
 }
 
 #[test]
@@ -385,17 +411,21 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_room() {
 }
 
 #[test]
-fn a_store_of_the_previous_version_is_migrated_with_all_that_is_in_it() {
-    let home = Home::with_calls(20);
-    home.sql(
-        "DROP TABLE notes; DROP TABLE notes_index; DROP TABLE notes_revision; \
-         PRAGMA user_version = 1",
-    );
-    let journal = home.journal();
-    journal.store().ready().unwrap();
-    assert_eq!(journal.list(&Filter::default()).unwrap().len(), 20);
-    assert!(journal.verify().unwrap().is_ok());
-    let notes = haft_store::Notes::new(journal.store().clone());
-    assert_eq!(notes.revision().unwrap(), 0);
-    begin(&journal, "after");
+fn a_store_of_an_older_version_is_migrated_with_all_that_is_in_it() {
+    const NEW_IN_3: &str = "DROP TABLE kept; DROP TABLE shortened; DROP TABLE call_keys;";
+    const NEW_IN_2: &str = "DROP TABLE notes; DROP TABLE notes_index; DROP TABLE notes_revision;";
+    for (version, new) in [
+        (2, NEW_IN_3.to_owned()),
+        (1, format!("{NEW_IN_3} {NEW_IN_2}")),
+    ] {
+        let home = Home::with_calls(20);
+        home.sql(&format!("{new} PRAGMA user_version = {version}"));
+        let journal = home.journal();
+        journal.store().ready().unwrap();
+        assert_eq!(journal.list(&Filter::default()).unwrap().len(), 20);
+        assert!(journal.verify().unwrap().is_ok());
+        let notes = haft_store::Notes::new(journal.store().clone());
+        assert_eq!(notes.revision().unwrap(), 0);
+        begin(&journal, "after");
+    }
 }

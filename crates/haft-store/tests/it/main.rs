@@ -5,5 +5,7 @@ mod blobs;
 mod copies;
 mod fixture;
 mod journal;
+mod notes;
 mod proof;
+mod results;
 mod store;

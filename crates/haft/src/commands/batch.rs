@@ -7,6 +7,7 @@ use haft_core::{Call, Outcome, ToolError};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::call::key;
 use crate::cli;
 use crate::exit;
 use crate::terminal::live::Voices;
@@ -22,6 +23,9 @@ struct Item {
     name: String,
     #[serde(default, alias = "arguments", alias = "params")]
     args: Value,
+    /// Name of the piece of work, the same when it is tried again
+    #[serde(default)]
+    key: Option<String>,
 }
 
 pub(crate) fn run(command: cli::Batch) -> Result<u8> {
@@ -94,9 +98,15 @@ fn one(position: usize, item: Value) -> Entry {
     };
     let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
     let name = name.to_owned();
-    match serde_json::from_value::<Item>(item) {
-        Ok(item) => {
-            let call = Call::new(item.name, item.args);
+    let parsed = serde_json::from_value::<Item>(item).map_err(|error| error.to_string());
+    let keyed = parsed.and_then(|item| match item.key.as_deref().map(key).transpose() {
+        Ok(key) => Ok((item, key)),
+        Err(wrong) => Err(wrong.0),
+    });
+    match keyed {
+        Ok((item, key)) => {
+            let mut call = Call::new(item.name, item.args);
+            call.key = key;
             Ok(match id {
                 Some(id) => call.id(id),
                 None => call,
@@ -108,7 +118,7 @@ fn one(position: usize, item: Value) -> Entry {
             ToolError::input_invalid(format!(
                 "entry {position} of the batch is not a call: {error}"
             ))
-            .hint("an entry is {\"id\": …, \"name\": …, \"args\": {…}}"),
+            .hint("an entry is {\"id\": …, \"name\": …, \"args\": {…}, \"key\": …}"),
         ))),
     }
 }

@@ -1,5 +1,7 @@
 //! `haft call`: one tool, once.
 
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
 use haft_core::{Call, ErrorCode, Outcome};
 use serde_json::{Map, Value};
@@ -9,6 +11,8 @@ use crate::exit;
 use crate::terminal::live::Voices;
 use crate::terminal::{drive, fail, input, pour, show};
 use crate::wiring::House;
+
+const LONGEST_KEY: usize = 200;
 
 pub(crate) fn run(command: cli::Call) -> Result<u8> {
     let manner = &command.manner;
@@ -23,11 +27,23 @@ pub(crate) fn run(command: cli::Call) -> Result<u8> {
     for setting in &command.set {
         set(&mut args, setting, &house, &command.name)?;
     }
-    let call = drive::in_manner(Call::new(&*command.name, args), manner);
+    let mut call = drive::in_manner(Call::new(&*command.name, args), manner);
+    call.key = command.key.as_deref().map(key).transpose()?;
     let driven = drive::to_the_end(&house, manner, Voices::One, async |runtime, session| {
         runtime.call(session, call).await
     })?;
     finish(driven, manner)
+}
+
+/// A key as the journal takes it.
+pub(super) fn key(key: &str) -> Result<Arc<str>, fail::Usage> {
+    let plain = |c: char| !c.is_control();
+    match !key.is_empty() && key.len() <= LONGEST_KEY && key.chars().all(plain) {
+        true => Ok(key.into()),
+        false => Err(fail::Usage(format!(
+            "a key is 1 to {LONGEST_KEY} bytes of text without control characters"
+        ))),
+    }
 }
 
 /// Show the outcome of one call, and say how haft exits.

@@ -16,9 +16,7 @@ pub(crate) fn backup(command: &cli::Backup) -> Result<u8> {
             hint: None,
         });
     };
-    let bytes = journal
-        .backup(&command.file)
-        .map_err(|error| failed(&error))?;
+    let bytes = journal.backup(&command.file).map_err(failed)?;
     print::line(&format!(
         "copied and proven: `{}`, {bytes} bytes",
         command.file.display()
@@ -29,7 +27,7 @@ pub(crate) fn backup(command: &cli::Backup) -> Result<u8> {
 pub(crate) fn restore(command: &cli::Restore) -> Result<u8> {
     let home = Home::locate()?;
     home.ensure()?;
-    let aside = Journal::restore(home.path(), &command.file).map_err(|error| failed(&error))?;
+    let aside = Journal::restore(home.path(), &command.file).map_err(failed)?;
     print::line(&format!("restored from `{}`", command.file.display()));
     if let Some(aside) = aside {
         print::line(&format!("what was there is kept: `{}`", aside.display()));

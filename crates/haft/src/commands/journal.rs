@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use haft_runtime::visible;
 use haft_store::{Filter, Journal, Line, Settled, State};
 
-use super::since;
+use super::{settle, since};
 use crate::cli::{self, JournalAction};
 use crate::exit;
 use crate::home::Home;
@@ -36,10 +36,22 @@ pub(crate) fn run(command: cli::Journal) -> Result<u8> {
         Some(JournalAction::Verify { json }) => verify(&journal, *json),
         Some(JournalAction::Accept { reason }) => accept(&journal, reason),
         Some(JournalAction::Settle {
+            call: Some(call),
+            happened: true,
+            ..
+        }) => settle::told(&journal, call, Settled::Happened),
+        Some(JournalAction::Settle {
+            call: Some(call),
+            did_not: true,
+            ..
+        }) => settle::told(&journal, call, Settled::DidNotHappen),
+        Some(JournalAction::Settle {
             call,
-            happened,
-            did_not,
-        }) => settle(&journal, call.as_deref(), *happened, *did_not),
+            retry: true,
+            yes,
+            ..
+        }) => settle::retry(journal, call.as_deref(), *yes),
+        Some(JournalAction::Settle { call, .. }) => settle::list(&journal, call.as_deref()),
     }
 }
 
@@ -58,7 +70,7 @@ fn list(journal: &Journal, command: &cli::Journal) -> Result<u8> {
     let mut newest = 0;
     let mut head = true;
     loop {
-        let lines = journal.list(&filter).map_err(|error| failed(&error))?;
+        let lines = journal.list(&filter).map_err(failed)?;
         if command.json {
             for line in &lines {
                 print::raw(format!("{}\n", serde_json::to_string(line)?).as_bytes())?;
@@ -105,7 +117,7 @@ fn one(journal: &Journal, call: &str) -> Result<u8> {
         call_id: Some(call.to_owned()),
         ..Filter::default()
     };
-    let mut lines = journal.list(&filter).map_err(|error| failed(&error))?;
+    let mut lines = journal.list(&filter).map_err(failed)?;
     if lines.is_empty() {
         // A number names a record.
         let seq = call.parse::<i64>().ok();
@@ -114,7 +126,7 @@ fn one(journal: &Journal, call: &str) -> Result<u8> {
             ..Filter::default()
         };
         if seq.is_some() {
-            lines = journal.list(&filter).map_err(|error| failed(&error))?;
+            lines = journal.list(&filter).map_err(failed)?;
             lines.retain(|line| Some(line.seq) == seq);
         }
     }
@@ -131,7 +143,7 @@ fn one(journal: &Journal, call: &str) -> Result<u8> {
 }
 
 fn verify(journal: &Journal, as_json: bool) -> Result<u8> {
-    match journal.verify().map_err(|error| failed(&error))? {
+    match journal.verify().map_err(failed)? {
         Ok(verified) => {
             if as_json {
                 show::json(&verified)?;
@@ -160,59 +172,9 @@ fn verify(journal: &Journal, as_json: bool) -> Result<u8> {
 }
 
 fn accept(journal: &Journal, reason: &str) -> Result<u8> {
-    let seq = journal.accept(reason).map_err(|error| failed(&error))?;
+    let seq = journal.accept(reason).map_err(failed)?;
     print::line(&format!(
         "accepted: the journal goes on from record {seq}; what came before is not proven"
     ));
-    Ok(0)
-}
-
-fn settle(journal: &Journal, call: Option<&str>, happened: bool, did_not: bool) -> Result<u8> {
-    let open = journal.open_calls().map_err(|error| failed(&error))?;
-    let uncertain: Vec<&Line> = open
-        .iter()
-        .filter(|line| line.state == State::Uncertain)
-        .filter(|line| call.is_none_or(|call| line.call_id == call || line.seq.to_string() == call))
-        .collect();
-    let settled = match (happened, did_not) {
-        (true, _) => Some(Settled::Happened),
-        (_, true) => Some(Settled::DidNotHappen),
-        _ => None,
-    };
-    if let (Some(call), true) = (call, uncertain.is_empty()) {
-        bail!(fail::Failed {
-            message: format!("no such uncertain call: `{call}`"),
-            hint: Some("list them with `haft journal settle`".to_owned()),
-        });
-    }
-    let (Some(settled), Some(_)) = (settled, call) else {
-        if uncertain.is_empty() {
-            print::line("no call is uncertain");
-        } else {
-            let rows = uncertain.iter().map(|line| {
-                let repeat = line.body.repeat.clone().unwrap_or_default();
-                let way = match repeat.as_str() {
-                    "read" | "idempotent" => "may be made again",
-                    "keyed" => "may be made again with its key",
-                    _ => "a person decides",
-                };
-                vec![
-                    line.seq.to_string(),
-                    visible(&line.call_id),
-                    visible(&line.tool),
-                    repeat,
-                    way.to_owned(),
-                ]
-            });
-            table::print(&["seq", "call", "tool", "repeat", ""], rows);
-        }
-        return Ok(0);
-    };
-    for line in uncertain {
-        journal
-            .settle(line, settled, "a person said so")
-            .map_err(|error| failed(&error))?;
-        print::line(&format!("settled: {}", visible(&line.call_id)));
-    }
     Ok(0)
 }

@@ -14,12 +14,12 @@ use crate::wiring::workspace_of;
 pub(crate) fn run(command: cli::Memory) -> Result<u8> {
     let home = Home::locate()?;
     let recording = Recording::new(&home);
-    let journal = recording.journal().map_err(|error| failed(&error))?;
+    let journal = recording.journal().map_err(failed)?;
     let notes = Notes::new(journal.store().clone());
     match command.action {
         MemoryAction::List { json } => list(&notes, json),
         MemoryAction::Export { file } => {
-            let text = to_markdown(&notes.after(0).map_err(|error| failed(&error))?);
+            let text = to_markdown(&notes.after(0).map_err(failed)?);
             match file {
                 Some(path) => std::fs::write(&path, text)
                     .with_context(|| format!("cannot write `{}`", path.display()))?,
@@ -38,7 +38,7 @@ pub(crate) fn run(command: cli::Memory) -> Result<u8> {
 }
 
 fn list(notes: &Notes, as_json: bool) -> Result<u8> {
-    let all = notes.after(0).map_err(|error| failed(&error))?;
+    let all = notes.after(0).map_err(failed)?;
     if as_json {
         show::json(&all)?;
         return Ok(0);
@@ -61,9 +61,7 @@ fn add(notes: &Notes, new: Vec<NewNote>) -> Result<usize> {
     let engine = tokio::runtime::Builder::new_current_thread().build()?;
     let mut added = 0;
     for note in new {
-        let (_, fresh) = engine
-            .block_on(notes.add(note))
-            .map_err(|error| failed(&error))?;
+        let (_, fresh) = engine.block_on(notes.add(note)).map_err(failed)?;
         added += usize::from(fresh);
     }
     Ok(added)
@@ -94,7 +92,7 @@ fn edit(notes: &Notes, namespace: String, scope: &str) -> Result<u8> {
     let on_shelf = |note: &Note| {
         note.namespace == shelf.namespace && note.scope == scope && note.owner == shelf.owner
     };
-    let all = notes.after(0).map_err(|error| failed(&error))?;
+    let all = notes.after(0).map_err(failed)?;
     let texts: Vec<&str> = all
         .iter()
         .filter(|note| on_shelf(note))
@@ -113,9 +111,7 @@ fn edit(notes: &Notes, namespace: String, scope: &str) -> Result<u8> {
         trust: Trust::User,
     };
     let engine = tokio::runtime::Builder::new_current_thread().build()?;
-    engine
-        .block_on(notes.replace(note))
-        .map_err(|error| failed(&error))?;
+    engine.block_on(notes.replace(note)).map_err(failed)?;
     print::line("saved; what was there is kept for `memory.write` with `undo`");
     Ok(0)
 }

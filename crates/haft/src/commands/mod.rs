@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod backtest;
 mod batch;
 mod call;
 mod completions;
@@ -7,12 +8,15 @@ mod config;
 mod copies;
 mod discover;
 mod doctor;
+mod gc;
 mod inject;
 mod journal;
 mod mcp;
 mod memory;
 mod policy;
+mod replay;
 mod secret;
+mod settle;
 mod skills;
 mod stats;
 mod tools;
@@ -47,8 +51,10 @@ pub(crate) fn run(cli: Cli) -> Result<u8> {
         Command::Completions(command) => completions::run(command),
         Command::Doctor(command) => doctor::run(command),
         Command::Journal(command) => journal::run(command),
+        Command::Replay(command) => replay::run(&command),
         Command::Memory(command) => memory::run(command),
         Command::Stats(command) => stats::run(command),
+        Command::Gc(command) => gc::run(&command),
         Command::Backup(command) => copies::backup(&command),
         Command::Restore(command) => copies::restore(&command),
     }

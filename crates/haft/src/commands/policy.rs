@@ -10,6 +10,7 @@ use crate::cli::{self, PolicyAction, RulesAction, Seat};
 use crate::config;
 use crate::exit;
 use crate::home::Home;
+use crate::recording::Recording;
 use crate::remembered::{self, Rules};
 use crate::terminal::{fail, input, print, show, table};
 use crate::wiring::{House, Wants, workspace_of};
@@ -22,6 +23,11 @@ pub(crate) fn run(command: cli::Policy) -> Result<u8> {
             json,
             seat,
         } => explain(&seat, &tool, args.as_deref(), json),
+        PolicyAction::Backtest {
+            policy,
+            since,
+            json,
+        } => super::backtest::run(&policy, since.as_deref(), json),
         PolicyAction::Allow { rule, workspace } => allow(&rule, workspace),
         PolicyAction::Rules {
             action: None,
@@ -74,8 +80,7 @@ fn allow(rule: &str, workspace: Option<PathBuf>) -> Result<u8> {
     };
     let house = House::open(&seat, Wants::default())?;
     house.check_rule(rule)?;
-    house.home.ensure()?;
-    remembered::add(&house.home, &house.loaded.workspace, rule)?;
+    remembered::add(&house.recording, &house.loaded.workspace, rule)?;
     print::line(&format!("allowed here: {}", visible(rule)));
     Ok(0)
 }
@@ -106,7 +111,7 @@ fn list(as_json: bool, workspace: Option<&Path>) -> Result<u8> {
 
 fn revoke(rule: &str, workspace: Option<&Path>) -> Result<u8> {
     let workspace = config::absolute(&workspace_of(workspace)?)?;
-    let gone = remembered::revoke(&Home::locate()?, &workspace, rule)?;
+    let gone = remembered::revoke(&Recording::new(&Home::locate()?), &workspace, rule)?;
     for rule in &gone {
         print::line(&format!("revoked: {}", rule.rule));
     }

@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use haft_runtime::visible;
-use haft_store::chart;
+use haft_store::{Economy, chart};
 
+use super::gc::size;
 use super::since;
 use crate::cli;
 use crate::home::Home;
@@ -12,14 +13,18 @@ use crate::terminal::{print, show, table};
 
 pub(crate) fn run(command: cli::Stats) -> Result<u8> {
     let home = Home::locate()?;
-    let stats = match existing(&home)? {
-        Some(journal) => journal
-            .stats(since(command.since.as_deref())?)
-            .map_err(|error| failed(&error))?,
-        None => haft_store::Stats::default(),
+    let from = since(command.since.as_deref())?;
+    let (stats, economy) = match existing(&home)? {
+        Some(journal) => (
+            journal.stats(from).map_err(failed)?,
+            journal.economy(from).map_err(failed)?,
+        ),
+        None => Default::default(),
     };
     if command.json {
-        show::json(&stats)?;
+        let mut all = serde_json::to_value(&stats)?;
+        all["economy"] = serde_json::to_value(&economy)?;
+        show::json(&all)?;
         return Ok(0);
     }
     print::line(&format!(
@@ -27,11 +32,11 @@ pub(crate) fn run(command: cli::Stats) -> Result<u8> {
         stats.calls, stats.failures, stats.denied, stats.asked, stats.uncertain
     ));
     print::line(&format!(
-        "p50 {:.1} ms, p99 {:.1} ms, {} characters kept from models, {} KB on the disk\n",
+        "p50 {:.1} ms, p99 {:.1} ms, {} characters kept from models, {} in the database\n",
         stats.p50_ms,
         stats.p99_ms,
         stats.chars_saved,
-        stats.bytes_on_disk.div_ceil(1_024)
+        size(stats.bytes_on_disk)
     ));
     if stats.over_time.len() > 1 {
         print::line(&format!("{}\n", chart(&stats.over_time)));
@@ -59,5 +64,23 @@ pub(crate) fn run(command: cli::Stats) -> Result<u8> {
         " ",
     ];
     table::print(&titles, rows);
+    told(&economy);
     Ok(0)
+}
+
+/// How results fared that were shown in part.
+fn told(economy: &[Economy]) {
+    let rows = economy.iter().map(|one| {
+        let reducer = if one.off { "switched off" } else { "" };
+        vec![
+            visible(&one.subject),
+            one.shortened.to_string(),
+            one.read_again.to_string(),
+            reducer.to_owned(),
+        ]
+    });
+    if !economy.is_empty() {
+        print::line("");
+    }
+    table::print(&["shown in part", "results", "read again", "reducer"], rows);
 }

@@ -43,6 +43,18 @@ pub(super) fn read_owner(home: &Home) -> Result<Option<(PathBuf, Vec<u8>)>, Conf
     Ok(bytes.map(|bytes| (home.path().join(OWNER), bytes)))
 }
 
+/// A file that a person names.
+pub(super) fn read_draft(path: &Path) -> Result<(PathBuf, Vec<u8>), ConfigError> {
+    let Some((file, _)) = open_regular(path, OFlags::empty())? else {
+        return Err(ConfigError::Unusable {
+            path: path.to_owned(),
+            reason: "it is not there".to_owned(),
+        });
+    };
+    let bytes = read_at_most(path, file, LARGEST)?;
+    Ok((path.to_owned(), bytes))
+}
+
 /// A file of the project, if it is there. It comes from elsewhere: a link could show any file of
 /// the owner's, so links are not followed.
 pub(crate) fn read_project(

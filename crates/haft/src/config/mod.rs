@@ -59,6 +59,25 @@ pub(crate) fn load(
     workspace: &Path,
     modules: &[Module],
 ) -> Result<Loaded, ConfigError> {
+    load_with(home, workspace, modules, file::read_owner(home)?)
+}
+
+/// The same, with a file that a person works on in the place of the owner's.
+pub(crate) fn load_draft(
+    home: &Home,
+    workspace: &Path,
+    modules: &[Module],
+    draft: &Path,
+) -> Result<Loaded, ConfigError> {
+    load_with(home, workspace, modules, Some(file::read_draft(draft)?))
+}
+
+fn load_with(
+    home: &Home,
+    workspace: &Path,
+    modules: &[Module],
+    owners: Option<(PathBuf, Vec<u8>)>,
+) -> Result<Loaded, ConfigError> {
     let workspace = absolute(workspace)?;
     let rules = Rules::read(home);
     let remembered = rules.of(&workspace);
@@ -67,7 +86,7 @@ pub(crate) fn load(
 
     let mut owner_name = "defaults";
     let mut owner = Parsed::default();
-    if let Some((path, bytes)) = file::read_owner(home)? {
+    if let Some((path, bytes)) = owners {
         owner_name = OWNER;
         owner = file::parse(&bytes, &file::name_of(&path), modules, None)?;
         let trusted = true;

@@ -3,7 +3,8 @@
 //! strictest layer wins.
 
 use super::sections::{
-    Config, IsolationLevel, IsolationSection, ResultsSection, UndoSection, WorkersSection,
+    Config, IsolationLevel, IsolationSection, JournalSection, ResultsSection, UndoSection,
+    WorkersSection,
 };
 
 // Long because it is a list of independent keys.
@@ -129,6 +130,7 @@ fn owners_own(project: &Config) -> Vec<&'static str> {
     let given = [
         ("undo", project.undo != UndoSection::default()),
         ("results", project.results != ResultsSection::default()),
+        ("journal", project.journal != JournalSection::default()),
     ];
     given
         .into_iter()

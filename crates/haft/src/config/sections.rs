@@ -18,6 +18,7 @@ const MAX_OUTPUT: u64 = 10 << 20;
 const LOGIN_TIMEOUT_MS: u64 = 5000;
 const KEEP_DAYS: u64 = 30;
 const MIB: u64 = 1 << 20;
+const KEEP_RECORDS_DAYS: u64 = 365;
 
 /// Settings of haft: the owner's `config.yaml`, and `haft.yaml` in a workspace
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) undo: UndoSection,
     /// How long whole results are kept behind their handles
     pub(crate) results: ResultsSection,
+    /// How long the record of calls is kept
+    pub(crate) journal: JournalSection,
     /// Servers whose tools haft offers as its own
     pub(crate) mcp: McpSection,
     /// Processes of haft's own in which commands run and files are read and written
@@ -236,6 +239,21 @@ pub(crate) struct WorkersSection {
     pub(crate) memory_mb: Option<u64>,
 }
 
+/// How long the record of calls is kept
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct JournalSection {
+    /// Days after which a call is no longer in the journal; 365 if not given
+    #[schemars(range(min = 1, max = 36_500))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_days: Option<u64>,
+    /// Bytes that the records may take together, about, the oldest go first; 2147483648 if not
+    /// given
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_bytes: Option<u64>,
+}
+
 /// What is kept from the programs that tools start
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -319,6 +337,13 @@ impl IsolationSection {
 impl ResultsSection {
     pub(crate) fn retention(&self) -> Retention {
         retention(self.keep_days, self.keep_bytes.unwrap_or(1 << 30))
+    }
+}
+
+impl JournalSection {
+    pub(crate) fn retention(&self) -> Retention {
+        let days = self.keep_days.or(Some(KEEP_RECORDS_DAYS));
+        retention(days, self.keep_bytes.unwrap_or(2 << 30))
     }
 }
 
@@ -423,6 +448,8 @@ impl Config {
         config.workers.enabled = Some(self.workers.enabled());
         config.workers.count = Some(self.workers.count());
         config.workers.memory_mb = Some(self.workers.memory_mb());
+        config.journal.keep_days.get_or_insert(KEEP_RECORDS_DAYS);
+        config.journal.keep_bytes = Some(self.journal.retention().bytes);
         config.tools.policy.get_or_insert_with(|| "full".to_owned());
         config.tools.autonomy.get_or_insert_default();
         config

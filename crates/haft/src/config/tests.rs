@@ -312,8 +312,9 @@ fn layers_follow_trust() {
 #[test]
 fn remembered_rules_reach_every_layer() {
     let fixture = Fixture::new("", "tools: {policy: coding}");
-    crate::remembered::add(&fixture.home, &fixture.workspace(), "shell.exec(npm test)").unwrap();
-    crate::remembered::add(&fixture.home, Path::new("/elsewhere"), "shell.exec(ls)").unwrap();
+    let recording = crate::recording::Recording::new(&fixture.home);
+    crate::remembered::add(&recording, &fixture.workspace(), "shell.exec(npm test)").unwrap();
+    crate::remembered::add(&recording, Path::new("/elsewhere"), "shell.exec(ls)").unwrap();
     let loaded = fixture.load().unwrap();
     assert_eq!(loaded.layers.len(), 2);
     for layer in loaded.layers {

@@ -7,6 +7,7 @@ pub(crate) mod project;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -15,11 +16,14 @@ use haft_mcp::{Manifests, RemoteSpec};
 
 use crate::config::{Loaded, McpServer};
 use crate::home::Home;
+use crate::recording::{Recording, failed};
 use crate::secrets;
 use crate::terminal::fail::Failed;
 use fill::{Values, filled};
 
 const FILE: &str = "mcp-servers.json";
+/// The kind of thing that a manifest is in the store.
+const MANIFEST: &str = "mcp-manifest";
 const LARGEST: u64 = 1 << 20;
 const LARGEST_MANIFEST: u64 = 64 << 20;
 const TIMEOUT_MS: u64 = 60_000;
@@ -177,30 +181,60 @@ fn spec(
     })
 }
 
-/// What is known of servers, in haft's home.
-pub(crate) struct Kept(pub(crate) Home);
+/// What is known of servers, in the store.
+pub(crate) struct Kept {
+    home: Home,
+    recording: Arc<Recording>,
+}
 
 impl Kept {
+    pub(crate) fn new(home: &Home, recording: Arc<Recording>) -> Self {
+        Kept {
+            home: home.clone(),
+            recording,
+        }
+    }
+
+    /// Where it lay before there was a store.
     fn file(server: &str) -> String {
         format!("mcp-manifest-{server}.json")
     }
 
     /// Forget what is known of a server.
-    pub(crate) fn forget(&self, server: &str) {
-        let _ = std::fs::remove_file(self.0.path().join(Self::file(server)));
+    pub(crate) fn forget(&self, server: &str) -> Result<()> {
+        self.home.remove(&Self::file(server))?;
+        if let Ok(None) = haft_store::Values::peek_at(self.home.path(), MANIFEST, server) {
+            return Ok(());
+        }
+        let name = server.to_owned();
+        let values = self.recording.values().map_err(failed)?;
+        let gone = values.remove(MANIFEST, move |found, _| found == name);
+        gone.wait().map_err(failed)?;
+        Ok(())
     }
 }
 
 impl Manifests for Kept {
     fn load(&self, server: &str) -> Option<Vec<u8>> {
         let file = Self::file(server);
-        self.0.read(&file, LARGEST_MANIFEST).ok().flatten()
+        // One that an older haft left is taken over.
+        if let Ok(Some(manifest)) = self.home.read(&file, LARGEST_MANIFEST) {
+            self.save(server, &manifest);
+            return Some(manifest);
+        }
+        let found = haft_store::Values::peek_at(self.home.path(), MANIFEST, server);
+        found.ok().flatten()
     }
 
     fn save(&self, server: &str, manifest: &[u8]) {
         // What cannot be kept is looked at again.
-        if self.0.ensure().is_ok() {
-            let _ = self.0.write(&Self::file(server), manifest);
+        if let Ok(values) = self.recording.values()
+            && values
+                .put(MANIFEST, server, manifest.to_vec())
+                .wait()
+                .is_ok()
+        {
+            let _ = self.home.remove(&Self::file(server));
         }
     }
 }

@@ -103,9 +103,9 @@ pub(crate) fn to_the_end<T>(
     engine.shutdown_background();
     // What was started must be gone before we are.
     haft_host::settle(SETTLE);
+    house.tidy();
     if let Some(notice) = house.recording.finish() {
         fail::notice(&notice);
     }
-    house.tidy();
     Ok(driven)
 }

@@ -75,3 +75,22 @@ fn a_project_file_that_nobody_trusts_does_not_choose() {
         .says("`runtime.tool_injection` in")
         .says("`runtime.direct_modules` in");
 }
+
+/// Who has set memory up wants it used, however few tools are shown.
+#[test]
+fn memory_that_is_set_up_is_shown_in_every_mode() {
+    let names = |config: &str| -> Vec<String> {
+        let place = Place::with_config(config);
+        let ran = place.run(["tools", "inject", "--definitions", "openai"]);
+        let tools = ran.json();
+        let tools = tools.as_array().unwrap().iter();
+        tools
+            .map(|tool| tool["function"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let search = "memory__search".to_owned();
+    let discovery = "runtime: {tool_injection: discovery}";
+    assert!(!names(discovery).contains(&search));
+    let with = format!("{discovery}\ntools: {{modules: {{memory: {{}}}}}}");
+    assert!(names(&with).contains(&search));
+}

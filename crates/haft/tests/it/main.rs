@@ -2,13 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod approvals;
+mod backtest;
 mod bad_input;
+mod clock;
 mod completions;
 mod config;
 mod crowd;
 mod denied_paths;
 mod faults;
 mod flags;
+mod gc;
 mod injection;
 mod isolation;
 mod journal;
@@ -19,6 +22,7 @@ mod memory;
 mod meta;
 mod must_show;
 mod names;
+mod once;
 mod outcomes;
 mod own_state;
 mod place;
@@ -32,6 +36,7 @@ mod sessions;
 mod signals;
 mod skills;
 mod terminals;
+mod tiny_disk;
 mod tool_search;
 mod trust;
 mod undo;

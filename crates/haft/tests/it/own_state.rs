@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, verdict};
 
-const OWN: [&str; 5] = [
+const OWN: [&str; 6] = [
     "config.yaml",
     "rules.json",
+    "skills.json",
     "trust.json",
     "results/x",
     "anything",
@@ -74,7 +75,7 @@ fn contents(dir: &std::path::Path) -> Vec<(String, Vec<u8>)> {
 fn file_tools_cannot_write_it() {
     let place = Place::new();
     place.file("haft.yaml", "tools: {}\n");
-    fs::write(place.home.join("rules.json"), "[]").unwrap();
+    fs::write(place.home.join("skills.json"), "[]").unwrap();
     fs::write(place.home.join("trust.json"), "{}").unwrap();
     // Everything is allowed, and all of the disk is open.
     place.config("tools: {autonomy: autonomous, rules: {allow: [file.write, file.edit]}}\nfiles: {roots: [/]}\n");

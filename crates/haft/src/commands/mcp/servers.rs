@@ -1,6 +1,7 @@
 //! `haft mcp add`, `remove`, `list` and `test`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -13,6 +14,7 @@ use crate::cli::Seat;
 use crate::config::McpServer;
 use crate::exit;
 use crate::home::Home;
+use crate::recording::Recording;
 use crate::servers::{self, From, Kept};
 use crate::terminal::ask::{AtTheTerminal, someone_is_there};
 use crate::terminal::fail::{self, Failed, Usage};
@@ -48,7 +50,7 @@ pub(super) fn add(name: &str, env: &[String], yes: bool, command: Vec<String>) -
         fail::error(&format!("`{name}` was not added"), None);
         return Ok(exit::FAILED);
     }
-    Kept(home.clone()).forget(name);
+    forget(&home, name)?;
     servers::change(&home, |all| {
         all.insert(name.to_owned(), server);
         Ok(())
@@ -91,6 +93,10 @@ fn engine() -> Result<tokio::runtime::Runtime> {
         .context("the runtime could not be started")
 }
 
+fn forget(home: &Home, name: &str) -> Result<()> {
+    Kept::new(home, Arc::new(Recording::new(home))).forget(name)
+}
+
 pub(super) fn remove(name: &str) -> Result<u8> {
     let home = Home::locate()?;
     servers::change(&home, |all| match all.remove(name) {
@@ -100,7 +106,7 @@ pub(super) fn remove(name: &str) -> Result<u8> {
             hint: Some("list them with `haft mcp list`".to_owned()),
         }),
     })?;
-    Kept(home).forget(name);
+    forget(&home, name)?;
     print::line(&format!("removed: {name}"));
     Ok(0)
 }

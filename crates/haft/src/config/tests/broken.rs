@@ -55,7 +55,7 @@ const BROKEN: &[(&str, &str)] = &[
     (
         "1: 2\n",
         "unknown key `1` at haft.yaml:1:1, expected one of `tools`, `agents`, `providers`, \
-         `runtime`, `files`, `dev`, `shell`, `isolation`, `undo`, `results`, `mcp`, `workers`",
+         `runtime`, `files`, `dev`, `shell`, `isolation`, `undo`, `results`, `journal`, `mcp`, `workers`",
     ),
     (
         "providers: {anthropic: {denny: []}}\nshell:\n  max_ouput: 2000\n",
@@ -65,13 +65,13 @@ const BROKEN: &[(&str, &str)] = &[
     (
         "\"a\\e[31m\": 1\n",
         "unknown key `a\\u{1b}[31m` at haft.yaml:1:1, expected one of `tools`, `agents`, \
-         `providers`, `runtime`, `files`, `dev`, `shell`, `isolation`, `undo`, `results`, `mcp`, \
+         `providers`, `runtime`, `files`, `dev`, `shell`, `isolation`, `undo`, `results`, `journal`, `mcp`, \
          `workers`",
     ),
     (
         "\"a\\nb\": 1\n",
         "unknown key `a\\nb` at haft.yaml:1:1, expected one of `tools`, `agents`, `providers`, \
-         `runtime`, `files`, `dev`, `shell`, `isolation`, `undo`, `results`, `mcp`, `workers`",
+         `runtime`, `files`, `dev`, `shell`, `isolation`, `undo`, `results`, `journal`, `mcp`, `workers`",
     ),
     // Wrong types and values
     (

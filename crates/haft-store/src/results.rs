@@ -1,0 +1,96 @@
+//! Whole results: they come in as files of their own, and once they are whole they are taken over
+//! among the blobs, where they are found by session and handle.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use haft_core::session_folder;
+
+use crate::{Blobs, Durability, Store, StoreError, Swept};
+
+/// What the names of their owners begin with.
+const PREFIX: &str = "result/";
+
+#[derive(Clone)]
+pub struct Results {
+    store: Store,
+    blobs: Blobs,
+    /// Where they come in: a folder for each session
+    drafts: PathBuf,
+}
+
+impl Results {
+    pub fn new(store: Store, home: &Path) -> Self {
+        Results {
+            blobs: Blobs::new(store.clone(), home),
+            store,
+            drafts: home.join("results"),
+        }
+    }
+
+    /// Take over a result that has come in. Nobody waits for it: until then it can be read where
+    /// it is.
+    pub fn take(&self, session: &str, handle: &str) {
+        let folder = session_folder(session);
+        let file = self.drafts.join(&folder).join(handle);
+        let (blobs, owner) = (self.blobs.clone(), owner(&folder, handle));
+        // What cannot be taken over now stays where it is for the next one who looks.
+        self.store
+            .hand_over(move |tx| blobs.take(tx, &owner, &file).map(drop));
+    }
+
+    /// Take over every result that has come in and that nobody writes any more. Says how many.
+    pub fn take_all(&self) -> Result<u64, StoreError> {
+        let mut taken = 0;
+        for folder in fs::read_dir(&self.drafts).into_iter().flatten().flatten() {
+            for file in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+                let names = (folder.file_name(), file.file_name());
+                let (Some(folder), Some(handle)) = (names.0.to_str(), names.1.to_str()) else {
+                    continue;
+                };
+                let (blobs, owner, path) = (self.blobs.clone(), owner(folder, handle), file.path());
+                let one = self
+                    .store
+                    .write(Durability::Process, move |tx| blobs.take(tx, &owner, &path));
+                taken += u64::from(one.wait()?);
+            }
+            // One that still holds something stays.
+            let _ = fs::remove_dir(folder.path());
+        }
+        Ok(taken)
+    }
+
+    /// A result of this session, if it was taken over.
+    pub fn open(&self, session: &str, handle: &str) -> Result<Option<File>, StoreError> {
+        self.blobs.open_of(&owner(&session_folder(session), handle))
+    }
+
+    /// How much there is, and how much of it is older than a time or beyond so many bytes, oldest
+    /// first. Without `dry_run` that is let go, and the next sweep removes it.
+    pub fn limit(
+        &self,
+        since: i64,
+        bytes: u64,
+        dry_run: bool,
+    ) -> Result<(Swept, Swept), StoreError> {
+        let (mut all, mut gone) = (Swept::default(), Swept::default());
+        let mut owners = Vec::new();
+        for (owner, size, time) in self.blobs.owned(PREFIX)? {
+            all.blobs += 1;
+            all.bytes += size;
+            if time < since || all.bytes > bytes {
+                gone.blobs += 1;
+                gone.bytes += size;
+                owners.push(owner);
+            }
+        }
+        if !dry_run && !owners.is_empty() {
+            self.blobs.release(owners)?;
+        }
+        Ok((all, gone))
+    }
+}
+
+fn owner(folder: &str, handle: &str) -> String {
+    format!("{PREFIX}{folder}/{handle}")
+}

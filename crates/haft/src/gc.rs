@@ -1,0 +1,130 @@
+//! Retention: what haft keeps for itself stays within the limits of the config. The same work is
+//! done by `haft gc` and, now and then, at the end of a call.
+
+use std::time::SystemTime;
+
+use anyhow::Result;
+use haft_host::{Amount, Checkpoints};
+use haft_store::{Blobs, Journal, JournalLimits, Results, State, Swept};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::recording::failed;
+use crate::wiring::House;
+
+/// One kind of thing: how much there is, and how much of it goes.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Part {
+    pub(crate) what: &'static str,
+    pub(crate) count: u64,
+    pub(crate) bytes: u64,
+    pub(crate) goes: u64,
+    pub(crate) goes_bytes: u64,
+}
+
+/// What there is and what goes.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Report {
+    pub(crate) parts: Vec<Part>,
+    /// Bytes of the database with its log
+    pub(crate) database: u64,
+    /// Calls of which nobody knows the end: they, and all records after them, stay
+    pub(crate) uncertain: usize,
+}
+
+impl House {
+    /// Keep to the limits, unless that was done a short while ago. Nothing depends on it, so
+    /// nobody is told when it fails.
+    pub(crate) fn tidy(&self) {
+        let home = self.home.path();
+        if Journal::is_there(home) && haft_host::tidy_is_due(home).unwrap_or(false) {
+            let _ = self.collect(false);
+        }
+    }
+
+    /// Keep to the limits of the config; with `dry_run` only say what that would take.
+    pub(crate) fn collect(&self, dry_run: bool) -> Result<Report> {
+        let config = &self.loaded.effective;
+        let journal = self.recording.journal().map_err(failed)?;
+        let store = journal.store();
+        store.ready().map_err(failed)?;
+        let results = Results::new(store.clone(), self.home.path());
+        let blobs = Blobs::new(store.clone(), self.home.path());
+        let mut report = Report {
+            uncertain: uncertain(journal)?,
+            ..Report::default()
+        };
+
+        let kept = config.journal.retention();
+        let limits = JournalLimits {
+            since: since(kept.age),
+            bytes: kept.bytes,
+        };
+        let size = journal.size().map_err(failed)?;
+        let gone = match dry_run {
+            true => journal.beyond(&limits),
+            false => journal.trim(&limits),
+        };
+        let gone = gone.map_err(failed)?;
+        report.add(
+            "journal records",
+            amount(size.count, size.bytes),
+            amount(gone.count, gone.bytes),
+        );
+
+        if !dry_run {
+            results.take_all().map_err(failed)?;
+        }
+        let kept = config.results.retention();
+        let (all, gone) = results
+            .limit(since(kept.age), kept.bytes, dry_run)
+            .map_err(failed)?;
+        report.add("results", of(all), of(gone));
+        if !dry_run {
+            // Sessions without results have seen nothing that matters.
+            haft_host::tidy_seen(self.home.path(), &kept, SystemTime::now())?;
+        }
+
+        let changes = Checkpoints::new(self.home.path(), config.undo.limits());
+        let kept = config.undo.retention();
+        let (all, gone) = changes.tidy(&kept, SystemTime::now(), dry_run)?;
+        report.add("changes to undo", all, gone);
+
+        let swept = of(blobs.sweep(dry_run).map_err(failed)?);
+        report.add("files nobody needs", swept, swept);
+        report.database = journal.bytes_on_disk();
+        Ok(report)
+    }
+}
+
+impl Report {
+    fn add(&mut self, what: &'static str, all: Amount, goes: Amount) {
+        self.parts.push(Part {
+            what,
+            count: all.count,
+            bytes: all.bytes,
+            goes: goes.count,
+            goes_bytes: goes.bytes,
+        });
+    }
+}
+
+fn amount(count: u64, bytes: u64) -> Amount {
+    Amount { count, bytes }
+}
+
+fn of(swept: Swept) -> Amount {
+    amount(swept.blobs, swept.bytes)
+}
+
+/// So long ago, in microseconds since 1970.
+fn since(age: std::time::Duration) -> i64 {
+    let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+    Timestamp::now().as_microsecond().saturating_sub(age)
+}
+
+fn uncertain(journal: &Journal) -> Result<usize> {
+    let open = journal.open_calls().map_err(failed)?;
+    let uncertain = open.iter().filter(|line| line.state == State::Uncertain);
+    Ok(uncertain.count())
+}

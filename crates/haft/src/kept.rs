@@ -1,0 +1,44 @@
+//! Whole results as tools and stages meet them: where they come in first, in the store after that.
+
+use std::io;
+use std::sync::Arc;
+
+use haft_core::{KeptResult, ResultStore};
+use haft_host::FileResults;
+
+use crate::recording::Recording;
+
+pub(crate) struct Kept {
+    pub(crate) coming_in: Arc<FileResults>,
+    pub(crate) recording: Arc<Recording>,
+}
+
+impl ResultStore for Kept {
+    fn keep(&self, session: &str, text: &str) -> io::Result<String> {
+        self.coming_in.keep(session, text)
+    }
+
+    fn open(&self, session: &str, handle: &str) -> io::Result<Box<dyn KeptResult>> {
+        match self.coming_in.open(session, handle) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => return other.inspect(|_| self.noted(handle)),
+        }
+        let results = self.recording.results().map_err(io::Error::other)?;
+        match results.open(session, handle).map_err(io::Error::other)? {
+            Some(file) => {
+                self.noted(handle);
+                Ok(Box::new(file))
+            }
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+impl Kept {
+    /// A result that is looked up was shortened for nothing.
+    fn noted(&self, handle: &str) {
+        if let Ok(journal) = self.recording.journal() {
+            journal.looked_up(handle);
+        }
+    }
+}

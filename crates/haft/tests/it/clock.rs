@@ -1,0 +1,77 @@
+//! A clock that steps back and forth: a library put before the system's own shifts what it says.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, finish};
+
+const SHIFTED: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *t) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(id, t);
+    const char *shift = getenv("CLOCK_SHIFT");
+    if (id == CLOCK_REALTIME && shift) t->tv_sec += atol(shift);
+    return result;
+}
+"#;
+
+fn library(place: &Place) -> PathBuf {
+    let source = place.beside("shift.c");
+    std::fs::write(&source, SHIFTED).unwrap();
+    let library = place.beside("shift.so");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status()
+        .unwrap();
+    assert!(built.success());
+    library
+}
+
+#[test]
+fn the_journal_keeps_its_order_and_proves_itself_whatever_the_clock_says() {
+    let place = Place::new();
+    let library = library(&place);
+    let at = |days: i64, args: &[&str]| {
+        let mut haft = place.haft();
+        haft.args(args)
+            .env("LD_PRELOAD", &library)
+            .env("CLOCK_SHIFT", (days * 86_400).to_string());
+        finish(&mut haft)
+    };
+    let days = [0, -400, 30, -3_000, 0];
+    for (number, day) in days.into_iter().enumerate() {
+        let path = format!("f{number}");
+        let args = json!({"path": path, "content": "x"}).to_string();
+        at(day, &["call", "file.write", &args, "--yes"]).exits(0);
+    }
+    let listed = |day: i64, flags: &[&str]| -> Vec<String> {
+        let mut args = vec!["journal", "--json"];
+        args.extend(flags);
+        let ran = at(day, &args);
+        let lines = ran.exits(0).out.lines();
+        lines
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .map(|line| line["args"]["path"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    };
+    assert_eq!(listed(0, &[]), ["f0", "f1", "f2", "f3", "f4"]);
+    assert_eq!(listed(0, &["--since", "1h"]), ["f0", "f2", "f4"]);
+    assert_eq!(listed(-3_000, &["--since", "1h"]).len(), 5);
+    for day in days {
+        at(day, &["journal", "verify"]).exits(0);
+    }
+    // A clock that has gone back takes nothing for old.
+    at(-3_000, &["gc"]).exits(0);
+    assert_eq!(listed(0, &[]).len(), 5);
+    at(0, &["undo", "--yes"]).exits(0);
+    assert!(!place.workspace.join("f4").exists(), "the newest is undone");
+    at(0, &["journal", "verify"]).exits(0);
+}
