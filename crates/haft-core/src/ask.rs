@@ -30,6 +30,10 @@ pub enum Answer {
     Always,
 }
 
+/// Ends the name of a form's field that takes an answer in other words than those that the field
+/// before it offers.
+pub const OWN_WORDS: &str = "_other";
+
 /// Something a tool needs from the caller's side while it runs, in the words of MCP.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inquiry {

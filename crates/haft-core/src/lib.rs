@@ -26,7 +26,7 @@ mod spec;
 mod tool;
 
 pub use apps::{AppAnswer, Apps, CallApps};
-pub use ask::{Answer, Inquiry, InquiryKind, Person, Question};
+pub use ask::{Answer, Inquiry, InquiryKind, OWN_WORDS, Person, Question};
 pub use call::{Call, Identity, Within};
 pub use cancel::{CancelToken, Cancelled};
 pub use capability::{Backend, Capability, Power, Powers};
@@ -41,7 +41,7 @@ pub use outcome::{Block, ErrorBody, Meta, Outcome, Output};
 pub use pack::Pack;
 pub use reduce::{ReduceContext, Reducer};
 pub use results::{KeptResult, ResultStore, session_folder};
-pub use schema::{parameter_aliases, tool_schema};
+pub use schema::{EVERY_OTHER_KEY, parameter_aliases, tool_schema};
 pub use shortcut::shortcut;
 pub use skills::{LoadedSkill, SkillCard, Skills, UseSkills};
 pub use spec::{

@@ -10,6 +10,10 @@ use serde_json::{Map, Value};
 /// Key under which a field lists its other spellings: `#[schemars(extend("x-aliases" = ["old"]))]`.
 const ALIASES: &str = "x-aliases";
 
+/// Among the other spellings: whatever is no parameter of the tool belongs into this one, as in a
+/// call whose parameters were written beside its name.
+pub const EVERY_OTHER_KEY: &str = "*";
+
 /// The schema of `T` as models see it. The type's own description is left to the caller.
 pub fn tool_schema<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12()

@@ -28,7 +28,7 @@ pub struct ToolSpec {
     pub tags: Vec<String>,
     /// Other names it answers to
     pub aliases: Vec<String>,
-    /// Other spellings of its parameters: theirs to ours
+    /// Other spellings of its parameters: theirs to ours; `*` is every key that is none
     pub parameter_aliases: BTreeMap<String, String>,
     /// Parameters that carry somebody's content: records keep a digest of them
     #[serde(skip_serializing_if = "Vec::is_empty")]

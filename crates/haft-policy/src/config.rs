@@ -107,6 +107,18 @@ pub struct AgentConfig {
     /// How much is asked before a call of this agent runs
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autonomy: Option<Autonomy>,
+    /// The model it thinks with
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub brain: Option<Brain>,
+}
+
+/// The model that an agent thinks with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Brain {
+    /// Tokens of its context; how much of the tools it is shown follows from it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
 }
 
 /// An agent's tools: another profile, or changes to one.
@@ -139,6 +151,9 @@ pub struct ProviderConfig {
     pub allow: Option<Vec<String>>,
     /// Tool patterns removed
     pub deny: Vec<String>,
+    /// Tokens of its models' context, where an agent's brain does not say
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
 }
 
 /// How much a person is asked.

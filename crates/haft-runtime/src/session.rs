@@ -92,7 +92,7 @@ impl Session {
         &self.standing.scopes
     }
 
-    pub(crate) fn injection(&self) -> &Injection {
+    pub fn injection(&self) -> &Injection {
         &self.standing.injection
     }
 

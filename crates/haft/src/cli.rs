@@ -165,9 +165,9 @@ pub(crate) enum ToolsAction {
     },
     /// Say how much of the tools a model with this context window is shown
     Inject {
-        /// Tokens of the model's context
-        #[arg(long, value_name = "N", default_value_t = 8000)]
-        context_window: u64,
+        /// Tokens of the model's context [default: as the config says, or 8000]
+        #[arg(long, value_name = "N")]
+        context_window: Option<u64>,
         /// Print {mode, budget, tool_tokens, compact_tokens, tools} as JSON
         #[arg(long)]
         json: bool,
@@ -182,9 +182,9 @@ pub(crate) enum ToolsAction {
         /// native: the provider takes definitions; text: they stand in the prompt
         #[arg(long, value_name = "native|text", default_value = "native")]
         mode: PromptMode,
-        /// Tokens of the model's context
-        #[arg(long, value_name = "N", default_value_t = 8000)]
-        context_window: u64,
+        /// Tokens of the model's context [default: as the config says, or 8000]
+        #[arg(long, value_name = "N")]
+        context_window: Option<u64>,
         #[command(flatten)]
         seat: Seat,
     },

@@ -82,8 +82,8 @@ pub(crate) struct Wants {
     pub(crate) outlet: Option<Outlet>,
     /// There is a later call that can ask about what an earlier one left running
     pub(crate) background: bool,
-    /// Tokens of the context of the model that calls, where one does
-    pub(crate) context_window: Option<u64>,
+    /// What is said here about showing tools goes before the config
+    pub(crate) injection: Injection,
 }
 
 impl House {
@@ -146,7 +146,7 @@ impl House {
             caller,
             who: who.clone(),
             filters: Filters::default(),
-            injection: injection(&mut loaded, &runtime, wants.context_window),
+            injection: injection(wants.injection, seat, &mut loaded, &runtime),
             background: wants.background,
         });
         Ok(House {
@@ -309,11 +309,12 @@ fn remember(home: &Home, loaded: &Loaded, recording: &Arc<Recording>) -> Remembe
     })
 }
 
-/// How much of the tools models are shown. A direct module without tools is named.
-fn injection(loaded: &mut Loaded, runtime: &Runtime, context_window: Option<u64>) -> Injection {
-    let section = &loaded.effective.runtime;
+/// How much of the tools models are shown: as asked for, or as the config has it. A direct module
+/// without tools is named.
+fn injection(asked: Injection, seat: &Seat, loaded: &mut Loaded, runtime: &Runtime) -> Injection {
+    let config = &loaded.effective;
     let snapshot = runtime.registry().snapshot();
-    for module in &section.direct_modules {
+    for module in &config.runtime.direct_modules {
         let wanted = canonical_module(module);
         let has_tools = |entry: &Arc<Entry>| entry.spec().module == wanted;
         if !snapshot.entries().iter().any(has_tools) {
@@ -321,17 +322,19 @@ fn injection(loaded: &mut Loaded, runtime: &Runtime, context_window: Option<u64>
             loaded.notices.push(notice);
         }
     }
-    let mut direct_modules = section.direct_modules.clone();
+    let mut direct_modules = [asked.direct_modules, config.runtime.direct_modules.clone()].concat();
     // Who has set memory up wants it used: its tools are not left to be found.
-    let modules = loaded.effective.tools.modules.keys();
+    let modules = config.tools.modules.keys();
     direct_modules.extend(
         modules
             .filter(|name| canonical_module(name) == MEMORY)
             .cloned(),
     );
+    let window = || config.context_window(seat.agent.as_deref(), seat.provider.as_deref());
+    let forced = || config.runtime.tool_injection.map(Into::into);
     Injection {
-        context_window,
-        forced: section.tool_injection.map(Into::into),
+        context_window: asked.context_window.or_else(window),
+        forced: asked.forced.or_else(forced),
         direct_modules,
     }
 }

@@ -93,7 +93,10 @@ fn parameters(page: &mut String, tool: &Value) -> Result<()> {
             .into_iter()
             .flatten()
             .filter(|(_, ours)| text(ours) == name)
-            .map(|(theirs, _)| format!("`{theirs}`"))
+            .map(|(theirs, _)| match theirs.as_str() {
+                "*" => "every other key".to_owned(),
+                theirs => format!("`{theirs}`"),
+            })
             .collect();
         if !aliases.is_empty() {
             write!(about, " (also {})", aliases.join(", "))?;

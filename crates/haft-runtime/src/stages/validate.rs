@@ -1,15 +1,16 @@
 //! validate: the arguments fit the schema, or the answer says which field is wrong, what was
 //! expected and which name is nearest. Other spellings of parameters are put right here, so
-//! nothing later knows them.
+//! nothing later knows them, and so are the parameters of a call that were written beside it.
 
 use std::sync::Arc;
 
-use haft_core::{Prepared, ToolError, ToolSpec};
+use haft_core::{EVERY_OTHER_KEY, Prepared, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::hints;
 use crate::Entry;
 use crate::flight::Flight;
+use crate::parse_arguments;
 
 /// Whole numbers below this are exact as floating point numbers.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -80,17 +81,21 @@ fn repair(args: &mut Value, spec: &ToolSpec) -> Result<(), ToolError> {
     let Value::Object(given) = args else {
         return Ok(());
     };
-    for (alias, name) in &spec.parameter_aliases {
+    // A list gets its name before what is in it; the rest is what no other name took.
+    let mut aliases: Vec<_> = spec.parameter_aliases.iter().collect();
+    aliases.sort_by_key(|(alias, _)| (alias.contains("[]."), alias.ends_with(EVERY_OTHER_KEY)));
+    for (alias, name) in aliases {
         match (alias.split_once("[]."), name.split_once("[].")) {
             (Some((list, alias)), Some((_, name))) => {
+                let schema = &spec.input_schema["properties"][list]["items"];
                 let items = given.get_mut(list).and_then(Value::as_array_mut);
                 for item in items.into_iter().flatten() {
                     if let Value::Object(item) = item {
-                        rename(item, alias, name)?;
+                        put_right(item, alias, name, schema)?;
                     }
                 }
             }
-            _ => rename(given, alias, name)?,
+            _ => put_right(given, alias, name, &spec.input_schema)?,
         }
     }
     let required = spec.input_schema.get("required").and_then(Value::as_array);
@@ -100,6 +105,44 @@ fn repair(args: &mut Value, spec: &ToolSpec) -> Result<(), ToolError> {
     given.retain(|key, value| {
         !value.is_null() || is_required(key) || known.is_none_or(|known| known.get(key).is_none())
     });
+    Ok(())
+}
+
+fn put_right(
+    given: &mut Map<String, Value>,
+    alias: &str,
+    name: &str,
+    schema: &Value,
+) -> Result<(), ToolError> {
+    match alias {
+        EVERY_OTHER_KEY => gather(given, name, schema),
+        _ => rename(given, alias, name),
+    }
+}
+
+/// Put the keys that are no parameters into the one that takes them. Where that one is given as
+/// well, nobody can tell what was meant, and they stay where they are.
+fn gather(given: &mut Map<String, Value>, into: &str, schema: &Value) -> Result<(), ToolError> {
+    if let Some(Value::String(text)) = given.get(into) {
+        let read = parse_arguments(text)?;
+        given.insert(into.to_owned(), read);
+    }
+    if given.get(into).is_some_and(|value| !value.is_null()) {
+        return Ok(());
+    }
+    let known = &schema["properties"];
+    let others: Vec<String> = given
+        .keys()
+        .filter(|key| known.get(key.as_str()).is_none())
+        .cloned()
+        .collect();
+    if !others.is_empty() {
+        let moved = others
+            .into_iter()
+            .filter_map(|key| given.shift_remove_entry(&key));
+        let moved = moved.collect();
+        given.insert(into.to_owned(), Value::Object(moved));
+    }
     Ok(())
 }
 
@@ -167,6 +210,53 @@ mod tests {
         check(
             json!({"edits": [{"old": "b", "search": "c"}]}),
             json!("`old` and `search` are the same parameter, given twice"),
+        );
+    }
+    #[test]
+    fn parameters_beside_a_call_are_its_parameters() {
+        let call = json!({"type": "object", "properties": {"name": {}, "params": {}}});
+        let mut spec = ToolSpec::new("t", "", call.clone());
+        spec.input_schema["properties"]["calls"] = json!({"type": "array", "items": call});
+        for (theirs, ours) in [
+            ("*", "params"),
+            ("args", "params"),
+            ("calls[].*", "calls[].params"),
+            ("calls[].args", "calls[].params"),
+            ("tasks", "calls"),
+        ] {
+            spec.parameter_aliases
+                .insert(theirs.to_owned(), ours.to_owned());
+        }
+        let check = |mut args: Value, expected: Value| {
+            let shown = match repair(&mut args, &spec) {
+                Ok(()) => args,
+                Err(error) => error.message.into(),
+            };
+            assert_eq!(shown, expected);
+        };
+        check(
+            json!({"name": "a", "x": 1, "y": 2}),
+            json!({"name": "a", "params": {"x": 1, "y": 2}}),
+        );
+        check(
+            json!({"name": "a", "params": null, "x": 1}),
+            json!({"name": "a", "params": {"x": 1}}),
+        );
+        check(
+            json!({"name": "a", "args": {"x": 1}, "y": 2}),
+            json!({"name": "a", "params": {"x": 1}, "y": 2}),
+        );
+        check(
+            json!({"name": "a", "args": "{\"x\": 1}"}),
+            json!({"name": "a", "params": {"x": 1}}),
+        );
+        check(
+            json!({"tasks": [{"name": "a", "x": 1}, {"name": "b", "args": {}}]}),
+            json!({"calls": [{"name": "a", "params": {"x": 1}}, {"name": "b", "params": {}}]}),
+        );
+        check(
+            json!({"name": "a", "params": "{x}"}),
+            json!("not JSON at offset 1: key must be a string at line 1 column 2"),
         );
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Action {
     pub(super) name: String,
     /// Its parameters
     #[serde(default)]
-    #[schemars(extend("x-aliases" = ["arguments", "args"]))]
+    #[schemars(extend("x-aliases" = ["arguments", "args", "*"]))]
     pub(super) params: Map<String, Value>,
     /// Words of your own for this call, repeated with its result
     #[serde(default)]

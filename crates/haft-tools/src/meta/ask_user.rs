@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use haft_core::{
-    CallTools, Effects, Exposure, Inquiry, InquiryKind, Output, Tool, ToolContext, ToolError,
-    ToolResult, ToolSpec,
+    CallTools, Effects, Exposure, Inquiry, InquiryKind, OWN_WORDS, Output, Tool, ToolContext,
+    ToolError, ToolResult, ToolSpec,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,8 +14,14 @@ use serde_json::{Map, Value, json};
 const TIMEOUT: u64 = 300;
 const DEADLINE: Duration = Duration::from_secs(1_810);
 
-/// Ask the user something only they can know or decide: one question with choices, several
-/// questions, or a form. Say what you need it for, and do not ask what a tool could find out.
+/// The field for what the user made of the content.
+const EDITED: &str = "edited_content";
+const OTHERWISE: &str = "In other words";
+const CHANGED: &str = "Changed to";
+
+/// Ask the user something only they can know or decide: one question, several questions, or a
+/// form. Choices are suggestions: the user may answer in other words. Say what you need it for,
+/// and do not ask what a tool could find out.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AskUser {
@@ -23,7 +29,7 @@ pub(super) struct AskUser {
     #[serde(default)]
     #[schemars(length(min = 1, max = 4000))]
     question: Option<String>,
-    /// Something to look at before answering: a draft, a plan
+    /// Something to look at before answering: a draft, a plan; the user may change it
     #[serde(default)]
     content: Option<String>,
     /// Answers to choose from
@@ -116,7 +122,17 @@ impl AskUser {
         for (at, one) in asked.iter().enumerate() {
             let many = self.allow_multiple && self.question.is_some() && at == 0;
             properties.insert(key(at), one.property(many));
-            required.push(key(at));
+            if one.options.is_empty() {
+                required.push(key(at));
+            } else {
+                properties.insert(own_words(at), json!({"type": "string", "title": OTHERWISE}));
+            }
+        }
+        if self.content.is_some() {
+            properties.insert(
+                EDITED.to_owned(),
+                json!({"type": "string", "title": CHANGED}),
+            );
         }
         for (at, field) in self.form.iter().enumerate() {
             if field.kind == FieldKind::Select && field.options.is_empty() {
@@ -153,6 +169,11 @@ impl AskUser {
 /// The name of a question's answer in the form.
 fn key(at: usize) -> String {
     format!("answer_{}", at + 1)
+}
+
+/// The name of the answer in other words than those offered.
+fn own_words(at: usize) -> String {
+    format!("{}{OWN_WORDS}", key(at))
 }
 
 impl OneQuestion {
@@ -217,22 +238,30 @@ impl Tool for AskUser {
             return Err(ToolError::not_available("nobody is there to answer")
                 .hint("go on without the answer, and say what you assumed"));
         };
-        Ok(Output::structured(told(&asked, &reply)))
+        Ok(Output::structured(told(&asked, self.content, &reply)))
     }
 }
 
-fn told(asked: &[OneQuestion], reply: &Value) -> Value {
-    if reply["action"] != "accept" {
-        let feedback = match reply["action"].as_str() {
-            Some("decline") => "the user declined to answer",
-            _ => "the user cancelled",
-        };
-        return json!({"status": "denied", "user_feedback": feedback});
+fn told(asked: &[OneQuestion], content: Option<String>, reply: &Value) -> Value {
+    let denied = |why: &str| json!({"status": "denied", "user_feedback": why});
+    match reply["action"].as_str() {
+        Some("accept") => {}
+        Some("decline") => return denied("the user declined to answer"),
+        _ => return denied("the user cancelled"),
     }
     let mut values = reply["content"].as_object().cloned().unwrap_or_default();
+    let mut take = |name: &str| values.shift_remove(name).filter(|value| !is_empty(value));
     let answers: Vec<Value> = (0..asked.len())
-        .map(|at| values.shift_remove(&key(at)).unwrap_or_default())
+        .map(|at| {
+            let (chosen, other) = (take(&key(at)), take(&own_words(at)));
+            other.or(chosen).unwrap_or_default()
+        })
         .collect();
+    let edited = take(EDITED).filter(|edited| edited.as_str() != content.as_deref());
+    let silent = !answers.is_empty() && answers.iter().all(Value::is_null);
+    if silent && edited.is_none() && values.is_empty() {
+        return denied("the user left it unanswered");
+    }
     let lines = asked.iter().zip(&answers);
     let user_response = match answers.as_slice() {
         [only] => plain(only),
@@ -245,12 +274,25 @@ fn told(asked: &[OneQuestion], reply: &Value) -> Value {
         "status": "approved",
         "user_response": user_response,
         "raw_response": answers,
-        "content_was_edited": false,
+        "content_was_edited": edited.is_some(),
     });
+    if let Some(edited) = edited {
+        answer[EDITED] = edited;
+    }
     if !values.is_empty() {
         answer["form"] = Value::Object(values);
     }
     answer
+}
+
+/// Nothing said: a field that was left alone.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
 }
 
 /// An answer as one line of text.

@@ -35,7 +35,7 @@ pub(super) struct BackgroundRun {
     name: Option<String>,
     /// Its parameters
     #[serde(default)]
-    #[schemars(extend("x-aliases" = ["arguments", "args"]))]
+    #[schemars(extend("x-aliases" = ["arguments", "args", "*"]))]
     params: Map<String, Value>,
     /// The task that is meant
     #[serde(default)]
@@ -69,6 +69,11 @@ enum Mode {
 
 impl BackgroundRun {
     fn mode(&self) -> Result<Mode, ToolError> {
+        if let (None, Some(key)) = (&self.name, self.params.keys().next()) {
+            let message = format!("`{key}` is no parameter without `name`");
+            return Err(ToolError::input_invalid(message)
+                .hint("parameters are those of the tool that `name` starts"));
+        }
         if let Some(mode) = self.mode {
             return Ok(mode);
         }

@@ -15,7 +15,7 @@ pub(super) struct ExecuteTool {
     name: String,
     /// Parameters of the tool
     #[serde(default)]
-    #[schemars(extend("x-aliases" = ["arguments", "args"]))]
+    #[schemars(extend("x-aliases" = ["arguments", "args", "*"]))]
     params: Map<String, Value>,
 }
 

@@ -19,6 +19,10 @@ pub(crate) struct Mcp {
     /// Tools that the client sees: names or `module.*`, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
+    /// Tokens of the model's context; where the schemas do not fit, less of the tools is shown
+    /// [default: as the config says]
+    #[arg(long, value_name = "N")]
+    pub(crate) context_window: Option<u64>,
     /// Show the meta-tools, with which the rest is found, in the place of all schemas
     #[arg(long)]
     pub(crate) discovery: bool,

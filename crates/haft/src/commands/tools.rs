@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use haft_core::canonical_module;
-use haft_runtime::Entry;
+use haft_runtime::{Entry, Injection};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -12,6 +12,9 @@ use super::{discover, inject};
 use crate::cli::{self, Seat, ToolsAction};
 use crate::terminal::{fail, print, show, table};
 use crate::wiring::{House, Wants};
+
+/// Tokens of a model's context where neither flag nor config tells.
+const USUAL_CONTEXT: u64 = 8_000;
 
 pub(crate) fn run(command: cli::Tools) -> Result<u8> {
     match command.action {
@@ -38,7 +41,7 @@ pub(crate) fn run(command: cli::Tools) -> Result<u8> {
             definitions,
             seat,
         }) => {
-            let house = open_with(&seat, Some(context_window))?;
+            let house = open_for_model(&seat, context_window)?;
             inject::run(&house, json, definitions)
         }
         Some(ToolsAction::Prompt {
@@ -46,7 +49,7 @@ pub(crate) fn run(command: cli::Tools) -> Result<u8> {
             context_window,
             seat,
         }) => {
-            let house = open_with(&seat, Some(context_window))?;
+            let house = open_for_model(&seat, context_window)?;
             let prompt = house.session.prompt(&house.runtime, mode.into());
             print::raw(prompt.as_bytes())?;
             Ok(0)
@@ -60,9 +63,26 @@ fn open(seat: &Seat) -> Result<House> {
     open_with(seat, None)
 }
 
+/// As a model finds it; one of which nobody tells the context has the usual one.
+fn open_for_model(seat: &Seat, context_window: Option<u64>) -> Result<House> {
+    let mut house = open_with(seat, context_window)?;
+    let injection = house.session.injection();
+    if injection.context_window.is_none() {
+        let usual = Injection {
+            context_window: Some(USUAL_CONTEXT),
+            ..injection.clone()
+        };
+        house.session = house.session.injecting(usual);
+    }
+    Ok(house)
+}
+
 fn open_with(seat: &Seat, context_window: Option<u64>) -> Result<House> {
     let wants = Wants {
-        context_window,
+        injection: Injection {
+            context_window,
+            ..Injection::default()
+        },
         ..Wants::default()
     };
     let house = House::open(seat, wants)?;

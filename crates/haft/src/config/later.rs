@@ -3,7 +3,10 @@
 
 /// Dotted paths of keys; `*` stands for any one name.
 const KEYS: &[&str] = &[
-    "agents.*.brain",
+    "agents.*.brain.backend",
+    "agents.*.brain.model",
+    "agents.*.brain.native_tool_use",
+    "agents.*.brain.provider",
     "agents.*.model",
     "agents.*.role",
     "agents.*.system_prompt",

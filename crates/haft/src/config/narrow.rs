@@ -62,11 +62,12 @@ pub(super) fn narrowed(
     if let Some(reason) = extra(&project.dev.skills, &owner.dev.skills) {
         ignored("dev.skills", reason);
     }
+    let owners = || "it is the owner's to choose".to_owned();
     if theirs.tool_injection.is_some() && theirs.tool_injection != ours.tool_injection {
-        ignored(
-            "runtime.tool_injection",
-            "it is the owner's to choose".to_owned(),
-        );
+        ignored("runtime.tool_injection", owners());
+    }
+    if theirs.context_window.is_some() && theirs.context_window != ours.context_window {
+        ignored("runtime.context_window", owners());
     }
     let (ours, theirs) = (&owner.shell, &project.shell);
     if theirs.login.is_some_and(|login| login != ours.login())
@@ -74,7 +75,7 @@ pub(super) fn narrowed(
             .login_timeout_ms
             .is_some_and(|time| time != ours.login_timeout_ms())
     {
-        ignored("shell.login", "it is the owner's to choose".to_owned());
+        ignored("shell.login", owners());
     }
     if project.workers != WorkersSection::default() && project.workers != owner.workers {
         ignored("workers", "it is the owner's to choose".to_owned());

@@ -115,6 +115,10 @@ pub(crate) struct RuntimeSection {
     #[schemars(range(min = 1, max = 86_400_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_timeout_ms: Option<u64>,
+    /// Tokens of the context of models that neither an agent's brain nor a provider tells about;
+    /// every tool is shown if not given
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) context_window: Option<u64>,
     /// How much of the tools models are shown, whatever fits; by what fits if not given
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_injection: Option<ToolInjection>,
@@ -417,6 +421,17 @@ impl ShellSection {
 }
 
 impl Config {
+    /// Tokens of the context of the model that calls, as far as it is known.
+    pub(crate) fn context_window(
+        &self,
+        agent: Option<&str>,
+        provider: Option<&str>,
+    ) -> Option<u64> {
+        let agent = agent.and_then(|name| self.agents.get(name)?.brain.as_ref()?.context_window);
+        let provider = || provider.and_then(|name| self.providers.get(name)?.context_window);
+        agent.or_else(provider).or(self.runtime.context_window)
+    }
+
     /// The part that policy judges by.
     pub(super) fn policy(&self, remembered: &[String]) -> PolicyConfig {
         PolicyConfig {

@@ -5,10 +5,19 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Lines, Write};
 
 use anstream::AutoStream;
+use haft_core::OWN_WORDS;
 use serde_json::{Map, Value, json};
 
 /// Fields of one form that are asked.
 const MOST_FIELDS: usize = 100;
+
+/// What came of a field.
+enum Said {
+    Value(Value),
+    /// None of its values, and other words are welcome
+    OtherWords(String),
+    Nothing,
+}
 
 /// Somebody at a terminal.
 struct Table {
@@ -30,14 +39,22 @@ pub(super) fn fill_in(form: &Value, read: File, write: File) -> Option<Value> {
     let required = schema["required"].as_array();
     let mut content = Map::new();
     let fields = schema["properties"].as_object();
+    let is_field = |name: &str| fields.is_some_and(|fields| fields.contains_key(name));
     for (name, field) in fields.into_iter().flatten().take(MOST_FIELDS) {
+        if name.strip_suffix(OWN_WORDS).is_some_and(is_field) {
+            continue;
+        }
         let needed = required.is_some_and(|names| names.iter().any(|other| other == name));
-        match table.field(name, field, &form["message"])? {
-            Some(value) => {
+        let other = Some(format!("{name}{OWN_WORDS}")).filter(|other| is_field(other));
+        match table.field(name, field, &form["message"], other.is_some())? {
+            Said::Value(value) => {
                 content.insert(name.clone(), value);
             }
-            None if needed => return Some(json!({"action": "decline"})),
-            None => {}
+            Said::OtherWords(text) => {
+                content.extend(other.map(|other| (other, text.into())));
+            }
+            Said::Nothing if needed => return Some(json!({"action": "decline"})),
+            Said::Nothing => {}
         }
     }
     Some(json!({"action": "accept", "content": content}))
@@ -52,8 +69,8 @@ impl Table {
         let _ = write!(self.out, "{text}").and_then(|()| self.out.flush());
     }
 
-    /// The value of a field; none where it is left empty.
-    fn field(&mut self, name: &str, field: &Value, message: &Value) -> Option<Option<Value>> {
+    /// What is said to a field; none when the terminal is gone.
+    fn field(&mut self, name: &str, field: &Value, message: &Value, open: bool) -> Option<Said> {
         let question = text(&field["description"]);
         // A form of one question says it only once.
         if !question.is_empty() && !text(message).starts_with(question) {
@@ -69,15 +86,18 @@ impl Table {
                 true => name,
                 false => "answer",
             });
-        let prompt = format!("  {}{}: ", title.replace('\n', " "), kind(field));
+        let prompt = format!("  {}{}: ", title.replace('\n', " "), kind(field, open));
         loop {
             self.say(&prompt);
             let line = self.lines.next()?.ok()?;
             if line.trim().is_empty() {
-                return Some(None);
+                return Some(Said::Nothing);
             }
             if let Some(value) = value(line.trim(), field) {
-                return Some(Some(value));
+                return Some(Said::Value(value));
+            }
+            if open {
+                return Some(Said::OtherWords(line.trim().to_owned()));
             }
             self.say("  that is none of its values\n");
         }
@@ -94,11 +114,13 @@ fn choices(field: &Value) -> Vec<&str> {
     listed.filter_map(Value::as_str).collect()
 }
 
-fn kind(field: &Value) -> &'static str {
+fn kind(field: &Value, open: bool) -> &'static str {
     match (field["type"].as_str(), choices(field).is_empty()) {
         (Some("boolean"), _) => " (yes or no)",
         (Some("integer" | "number"), _) => " (number)",
+        (Some("array"), false) if open => " (numbers of your choice, or your own words)",
         (Some("array"), false) => " (numbers of your choice)",
+        (_, false) if open => " (number of your choice, or your own words)",
         (_, false) => " (number of your choice)",
         _ => "",
     }
@@ -139,6 +161,8 @@ fn value(answer: &str, field: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Seek;
+
     use super::*;
 
     #[test]
@@ -162,5 +186,32 @@ mod tests {
         check(json!({"type": "boolean"}), "Yes", json!(true));
         check(json!({"type": "boolean"}), "perhaps", Value::Null);
         check(json!({"type": "string"}), "7 or so", json!("7 or so"));
+    }
+    #[test]
+    fn an_answer_in_other_words_goes_into_the_field_beside() {
+        let form = json!({
+            "message": "Which colour?",
+            "requestedSchema": {
+                "properties": {
+                    "a": {"type": "string", "enum": ["red", "blue"], "description": "Which colour?"},
+                    "a_other": {"type": "string"},
+                    "b": {"type": "string"},
+                },
+                "required": ["b"],
+            },
+        });
+        let check = |typed: &str, want: Value| {
+            let mut keys = tempfile::tempfile().unwrap();
+            keys.write_all(typed.as_bytes()).unwrap();
+            keys.rewind().unwrap();
+            let have = fill_in(&form, keys, tempfile::tempfile().unwrap());
+            assert_eq!(have.unwrap_or_default(), want, "{typed:?}");
+        };
+        let accepted = |content: Value| json!({"action": "accept", "content": content});
+        check("2\nx\n", accepted(json!({"a": "blue", "b": "x"})));
+        check("pale\nx\n", accepted(json!({"a_other": "pale", "b": "x"})));
+        check("\nx\n", accepted(json!({"b": "x"})));
+        check("1\n\n", json!({"action": "decline"}));
+        check("1\n", Value::Null);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use haft_core::{Call, Person};
-use haft_runtime::{Runtime, Session};
+use haft_runtime::{Injection, Runtime, Session};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
@@ -41,7 +41,7 @@ pub(crate) fn wants(manner: &Manner) -> Wants {
         budget: manner.budget,
         outlet: None,
         background: false,
-        context_window: None,
+        injection: Injection::default(),
     }
 }
 

@@ -94,3 +94,84 @@ fn memory_that_is_set_up_is_shown_in_every_mode() {
     let with = format!("{discovery}\ntools: {{modules: {{memory: {{}}}}}}");
     assert!(names(&with).contains(&search));
 }
+
+#[test]
+fn the_context_window_is_told_by_agent_provider_or_for_all() {
+    let place = Place::with_config(
+        "runtime: {context_window: 40000}\n\
+         agents: {small: {brain: {context_window: 10000}}, other: {autonomy: standard}}\n\
+         providers: {far: {context_window: 20000}}",
+    );
+    let check = |flags: &[&str], want: u64| {
+        let ran = place.run([&["tools", "inject", "--json"], flags].concat());
+        assert_eq!(ran.json()["budget"], want, "{flags:?}");
+    };
+    check(&[], 8_000);
+    check(&["--agent", "small"], 2_000);
+    check(&["--agent", "small", "--provider", "far"], 2_000);
+    check(&["--agent", "other", "--provider", "far"], 4_000);
+    check(&["--agent", "nobody", "--provider", "none"], 8_000);
+    check(&["--agent", "small", "--context-window", "100"], 20);
+    let early = Place::with_config("agents: {a: {brain: {native_tool_use: true}}}");
+    early
+        .run(["tools"])
+        .exits(1)
+        .says("agents.a.brain.native_tool_use");
+    let stranger = Place::new();
+    stranger.file("haft.yaml", "runtime: {context_window: 10}");
+    let ran = stranger.run(["tools", "inject", "--json"]);
+    assert_eq!(
+        ran.says("`runtime.context_window` in").json()["budget"],
+        1_600
+    );
+}
+
+#[test]
+fn a_client_of_haft_mcp_is_shown_what_fits() {
+    let asked = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+    ];
+    let asked: String = asked.iter().map(|line| format!("{line}\n")).collect();
+    let listed = |config: &str, flags: &[&str]| {
+        let place = Place::with_config(config);
+        let words = [&["mcp"], flags].concat();
+        let ran = place.run_with_input(&words, asked.as_bytes());
+        let answers = ran
+            .out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        let list = answers
+            .into_iter()
+            .find(|answer: &Value| answer["id"] == 2)
+            .unwrap();
+        let tools = list["result"]["tools"].as_array().unwrap().clone();
+        let names = tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<String>>()
+    };
+    let has = |names: &[String], name: &str| names.iter().any(|other| other == name);
+    let everything = listed("", &[]);
+    assert!(has(&everything, "file__read") && !has(&everything, "search_tools"));
+    for (config, flags) in [
+        ("runtime: {tool_injection: discovery}", &[][..]),
+        ("runtime: {context_window: 1000}", &[]),
+        ("", &["--context-window", "1000"]),
+        ("", &["--discovery"]),
+    ] {
+        let few = listed(config, flags);
+        assert!(
+            has(&few, "search_tools") && !has(&few, "file__read"),
+            "{config} {flags:?}"
+        );
+    }
+    let agent = "agents: {a: {brain: {context_window: 1000}}}\nruntime: {direct_modules: [git]}";
+    let few = listed(agent, &["--agent", "a"]);
+    assert!(has(&few, "search_tools") && has(&few, "git__status") && !has(&few, "file__read"));
+    assert!(has(&listed(agent, &[]), "file__read"));
+}

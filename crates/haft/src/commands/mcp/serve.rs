@@ -27,20 +27,21 @@ A call that is refused says which command would allow it.";
 pub(super) fn run(command: cli::Mcp) -> Result<u8> {
     let wants = Wants {
         background: true,
+        injection: Injection {
+            context_window: command.context_window,
+            forced: command.discovery.then_some(InjectionMode::Discovery),
+            ..Injection::default()
+        },
         ..Wants::default()
     };
     let house = House::open(&command.seat, wants)?;
     // Standard output belongs to the protocol; what a person should know goes to standard error.
     fail::notices(&house.loaded.notices);
-    let injection = Injection {
-        forced: command.discovery.then_some(InjectionMode::Discovery),
-        ..Injection::default()
-    };
     let scope = Scope {
         allowed: (!command.tools.is_empty()).then_some(command.tools),
         denied: Vec::new(),
     };
-    let session = house.session.scoped(scope).injecting(injection);
+    let session = house.session.scoped(scope);
     // The same session, to end what its calls leave running.
     let left = session.for_request(house.cancel.clone(), None, None);
     let server = Arc::new(server(session, &house)?);

@@ -50,7 +50,7 @@ const BROKEN: &[(&str, &str)] = &[
     (
         "runtime:\n  zzz:\n",
         "unknown key `zzz` at haft.yaml:2:3, expected one of `result_budget`, `timeout_ms`, \
-         `max_timeout_ms`, `tool_injection`, `direct_modules`",
+         `max_timeout_ms`, `context_window`, `tool_injection`, `direct_modules`",
     ),
     (
         "1: 2\n",

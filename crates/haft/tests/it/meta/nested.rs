@@ -21,6 +21,9 @@ async fn a_call_by_way_of_execute_tool_is_the_call_itself() {
         json!({"tool_name": "Echo", "params": {"message": "hi"}}),
         json!({"name": "say", "arguments": {"text": "hi"}}),
         json!({"name": "say", "args": {"text": "hi"}}),
+        json!({"name": "say", "text": "hi"}),
+        json!({"tool": "test.echo", "message": "hi"}),
+        json!({"name": "say", "params": "{\"text\": \"hi\"}"}),
         json!({"name": "execute_tool", "params": {"name": "say", "params": {"text": "hi"}}}),
     ] {
         let outcome = call(&house, &session, "execute_tool", args.clone()).await;
@@ -52,7 +55,19 @@ async fn a_call_by_way_of_execute_tool_is_the_call_itself() {
         ),
         (
             json!({"name": "say", "params": "{}"}),
-            "input_invalid `execute_tool`",
+            "input_invalid `test.echo`: missing key: `text`",
+        ),
+        (
+            json!({"name": "say", "params": "hi"}),
+            "input_invalid not JSON at offset 0",
+        ),
+        (
+            json!({"name": "say", "params": [1]}),
+            "input_invalid `execute_tool`: `params`: expected object, got array",
+        ),
+        (
+            json!({"name": "say", "texts": "hi"}),
+            "input_invalid `test.echo`: unknown key: `texts`",
         ),
         (
             json!({}),
@@ -352,6 +367,49 @@ async fn order_holds_across_nested_calls() {
 }
 
 #[tokio::test]
+async fn a_person_may_answer_in_other_words() {
+    let check = async |content: Value, want: Value| {
+        let house = furnished(House::builder().person(Arc::new(Replies::with(content.clone()))));
+        let asked = json!({
+            "question": "Which one goes?", "choices": ["old.txt", "new.txt"], "content": "a plan",
+        });
+        let outcome = call(&house, &house.session("s"), "ask_user", asked).await;
+        let told = answer(&outcome);
+        for (key, value) in want.as_object().unwrap() {
+            assert_eq!(told[key], *value, "{content}: {told}");
+        }
+    };
+    let same =
+        json!({"status": "approved", "user_response": "old.txt", "content_was_edited": false});
+    check(json!({"answer_1": "old.txt"}), same.clone()).await;
+    check(
+        json!({"answer_1": "old.txt", "answer_1_other": " "}),
+        same.clone(),
+    )
+    .await;
+    check(
+        json!({"answer_1": "old.txt", "edited_content": "a plan"}),
+        same,
+    )
+    .await;
+    check(
+        json!({"answer_1_other": "neither, ask me tomorrow"}),
+        json!({"status": "approved", "user_response": "neither, ask me tomorrow", "form": null}),
+    )
+    .await;
+    check(
+        json!({"answer_1": "old.txt", "edited_content": "a better plan"}),
+        json!({"content_was_edited": true, "edited_content": "a better plan"}),
+    )
+    .await;
+    check(
+        json!({}),
+        json!({"status": "denied", "user_feedback": "the user left it unanswered"}),
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn a_person_is_asked_what_the_model_wants_to_know() {
     let person = Arc::new(Replies::with(
         json!({"answer_1": "blue", "answer_2": "the large one", "size": 4}),
@@ -369,6 +427,7 @@ async fn a_person_is_asked_what_the_model_wants_to_know() {
     );
     let colours = &form["requestedSchema"]["properties"]["answer_1"]["enum"];
     assert_eq!(colours, &json!(["red", "blue"]));
+    assert_eq!(form["requestedSchema"]["required"], json!([]));
     let many = json!({
         "questions": [{"question": "Colour?", "header": "C"}, {"question": "Box?"}],
         "form": [{"type": "number", "name": "size", "label": "Size"}],
