@@ -20,16 +20,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use haft_core::{
-    Call, Caller, CancelToken, DynTool, Effects, Event, Identity, Output, Powers, Repeat,
-    ResolvePath, Tool, ToolContext, ToolError, ToolResult, ToolSpec, typed,
+    Call, Caller, CancelToken, DynTool, Effects, Identity, Output, Powers, Repeat, ResolvePath,
+    Tool, ToolContext, ToolError, ToolResult, ToolSpec, typed,
 };
 use haft_policy::{Layer, Places, Policy, PolicyConfig, Who};
-use haft_runtime::{EventBus, Filters, Runtime, RuntimeConfig, Session, Shape};
+use haft_runtime::{EventBus, Filters, Listener, Runtime, RuntimeConfig, Session, Shape};
 use haft_store::{Durability, Journal, JournalConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::broadcast::Receiver;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -306,8 +305,8 @@ async fn journal_adds(plain: &Bench, count: usize) -> Value {
     json!({"ns_per_call": adds[adds.len() / 2]})
 }
 
-fn heard_by(listener: &mut Receiver<Event>) -> usize {
-    std::iter::from_fn(|| black_box(listener.try_recv()).ok()).count()
+fn heard_by(listener: &mut Listener) -> usize {
+    std::iter::from_fn(|| black_box(listener.try_next())).count()
 }
 
 fn with_many() -> Runtime {

@@ -31,7 +31,7 @@ pub use arguments::parse_arguments;
 pub use catalogue::IndexStore;
 pub use definitions::{Definition, Definitions, Shape};
 pub use discovery::{PromptStyle, Search, SearchHit, Seat, Whereabouts};
-pub use events::EventBus;
+pub use events::{EventBus, Heard, Listener};
 pub use injection::{Decision, Injection, InjectionMode};
 pub use live::LiveText;
 pub use pipeline::Explanation;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::{Call, ErrorCode, EventKind, Outcome};
-use haft_runtime::EventBus;
+use haft_core::{Call, ErrorCode, Event, EventKind, Outcome};
+use haft_runtime::{EventBus, Heard};
 use haft_testkit::House;
 use serde_json::{Value, json};
 
@@ -246,7 +246,7 @@ async fn listeners_hear_the_beginning_and_the_end() {
         .call(&session, Call::new("test.break", json!({})))
         .await;
     let mut heard = Vec::new();
-    while let Ok(event) = listener.try_recv() {
+    while let Some(Heard::Event(event)) = listener.try_next() {
         heard.push(match event.kind {
             EventKind::Begin { .. } => format!("begin {}", event.call.tool),
             EventKind::End { ok, .. } => format!("end {} {ok}", event.call.tool),
@@ -282,8 +282,11 @@ async fn a_hook_that_logs_tells_listeners() {
         .build();
     let call = Call::new("say", json!({"text": "hi"}));
     assert!(house.runtime.call(&house.session("s"), call).await.ok);
-    let noted = std::iter::from_fn(|| listener.try_recv().ok())
-        .filter(|event| matches!(&event.kind, EventKind::Noted { reason } if reason.contains("hooks.log")))
+    let noted = std::iter::from_fn(|| listener.try_next())
+        .filter(|heard| {
+            matches!(heard, Heard::Event(Event { kind: EventKind::Noted { reason }, .. })
+                if reason.contains("hooks.log"))
+        })
         .count();
     assert_eq!(noted, 1);
 }

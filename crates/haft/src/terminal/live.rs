@@ -6,8 +6,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use haft_core::{Event, EventKind, Outcome};
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
+use haft_runtime::{Heard, Listener};
 use tokio::sync::oneshot;
 
 use super::{fail, print};
@@ -34,29 +33,28 @@ impl Shown {
 
 /// Print progress as it comes, until the calls are over.
 pub(crate) async fn show(
-    mut events: Receiver<Event>,
+    mut events: Listener,
     mut over: oneshot::Receiver<()>,
     voices: Voices,
 ) -> Shown {
     let mut screen = Screen::new(voices);
     loop {
-        let event = tokio::select! {
+        let heard = tokio::select! {
             biased;
-            event = events.recv() => event,
+            heard = events.next() => heard,
             _ = &mut over => break,
         };
-        match event {
-            Ok(Event {
+        match heard {
+            Heard::Event(Event {
                 call,
                 kind: EventKind::Progress { text, .. },
             }) => screen.show((call.call_id.clone(), call.tool.clone()), &text),
-            Ok(Event {
+            Heard::Event(Event {
                 call,
                 kind: EventKind::Noted { reason },
             }) => fail::notice(&format!("`{}` is called: {reason}", call.tool)),
-            Ok(_) => {}
-            Err(RecvError::Lagged(_)) => screen.lost = true,
-            Err(RecvError::Closed) => break,
+            Heard::Event(_) => {}
+            Heard::Lost(_) => screen.lost = true,
         }
     }
     screen.end()
