@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 use haft_core::ToolError;
 use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid, chmodat, fchmod, fchown,
-    futimens, mkdirat, openat, renameat, renameat_with, symlinkat, unlinkat,
+    AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat,
+    fchmod, fchown, fsetxattr, futimens, mkdirat, openat, renameat, renameat_with, symlinkat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -462,7 +463,8 @@ pub(crate) fn lay_link(target: &[u8], to: &OwnedFd, name: &str) -> io::Result<()
     symlinkat(target, to, name).map_err(io::Error::from)
 }
 
-/// A file under a name in a folder, with this content and the mode, owner and time of `after`.
+/// A file under a name in a folder, with this content and the mode, owner, attributes and time of
+/// `after`.
 pub(crate) fn lay_file(
     source: &mut File,
     after: &State,
@@ -478,6 +480,10 @@ pub(crate) fn lay_file(
         let _ = fchown(&target, Some(user), Some(group));
     }
     fchmod(&target, Mode::from_raw_mode(after.mode & 0o777))?;
+    for (name, value) in &after.attributes {
+        // Where they are not to be had, the content still is.
+        let _ = fsetxattr(&target, name.as_str(), value, XattrFlags::empty());
+    }
     let (seconds, nanoseconds) = after.modified();
     let time = Timespec {
         tv_sec: seconds,

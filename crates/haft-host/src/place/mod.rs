@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use state::{Kind, State};
 
 pub(crate) use apply::{JOURNAL, Source, Stopped, apply, lay_file, lay_link, recover};
-pub(crate) use state::{Moved, digest, path_bytes};
+pub(crate) use state::{Moved, attributes, digest, path_bytes};
 pub(crate) use tree::{Tree, names, open_file, open_folder};
 
 /// One place that is different.

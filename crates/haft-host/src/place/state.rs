@@ -3,12 +3,15 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, FileType, Stat, readlinkat, statat};
+use rustix::fs::{AtFlags, FileType, Stat, lgetxattr, llistxattr, readlinkat, statat};
 use serde::{Deserialize, Serialize};
+
+/// What Linux allows.
+const LARGEST_ATTRIBUTE: usize = 64 << 10;
 
 /// What kind of thing a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +39,13 @@ pub struct State {
     pub(crate) owner: Option<(u32, u32)>,
     /// Of the content, where it was read
     pub(crate) digest: Option<[u8; 32]>,
+    /// What users have attached to a file, where it was read
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) attributes: Vec<Attribute>,
 }
+
+/// An extended attribute: its name and its value.
+pub(crate) type Attribute = (String, Vec<u8>);
 
 impl State {
     pub(crate) fn of(stat: &Stat) -> Self {
@@ -49,6 +58,7 @@ impl State {
             changed: (stat.st_ctime, nanoseconds(stat.st_ctime_nsec)),
             owner: None,
             digest: None,
+            attributes: Vec::new(),
         }
     }
 
@@ -110,6 +120,28 @@ fn kind(stat: &Stat) -> Kind {
 
 fn nanoseconds(value: impl TryInto<i64>) -> i64 {
     value.try_into().unwrap_or(0)
+}
+
+/// What users have attached to a file. Nothing where the file system knows no such thing; what
+/// belongs to the system or to an overlay is theirs to set.
+pub(crate) fn attributes(folder: impl AsFd, name: &OsStr) -> Vec<Attribute> {
+    let mut path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()));
+    path.push(name);
+    let mut list = [0; 1024];
+    let Ok(length @ 1..) = llistxattr(&path, &mut list[..]) else {
+        return Vec::new();
+    };
+    let names = list[..length].split(|byte| *byte == 0);
+    names
+        .filter_map(|name| std::str::from_utf8(name).ok())
+        .filter(|name| name.starts_with("user.") && !name.starts_with("user.overlay."))
+        .filter_map(|name| {
+            let mut value = vec![0; LARGEST_ATTRIBUTE];
+            let length = lgetxattr(&path, name, &mut value[..]).ok()?;
+            value.truncate(length);
+            Some((name.to_owned(), value))
+        })
+        .collect()
 }
 
 /// The digest of a file's content, or of where a link leads.

@@ -236,7 +236,7 @@ impl RunProcesses {
         ];
         let workspace = self.inner.workspace.path();
         let (streams, input) = alone(request.terminal)?;
-        let mut noting = Noting::begin(&self.inner, mark);
+        let mut noting = Noting::begin(&self.inner, mark, &argv);
         let prepared = prepare::prepare(
             config,
             workspace,

@@ -23,7 +23,7 @@ impl RunProcesses {
         let config = &self.inner.config;
         let sandbox = self.stage()?;
         let workspace = self.inner.workspace.path().to_owned();
-        let begun = self.trials(&sandbox).begin().map_err(no_room)?;
+        let begun = self.trials(&sandbox).begin(&workspace).map_err(no_room)?;
         let argv = [
             self.inner.shell.as_os_str(),
             "-c".as_ref(),

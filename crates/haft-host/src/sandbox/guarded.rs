@@ -97,16 +97,15 @@ pub(super) fn guarded(spec: &Spec) -> Vec<Guarded> {
 }
 
 /// Where a repository says what to run. A folder that is none yet may become one, but not with
-/// such files of the command's making; a trial makes none.
+/// such files of the command's making. On trial it is made out of everybody's sight anyway, and
+/// looked through afterwards.
 fn git(root: &Path, on_trial: bool, guard: &mut impl FnMut(&str, IfMissing)) {
     let git = root.join(".git");
-    if git.symlink_metadata().is_err() || super::placeholder::stands_at(&git) {
-        let if_missing = if on_trial {
-            IfMissing::Folder
-        } else {
-            IfMissing::Newborn
-        };
-        return guard(".git", if_missing);
+    if super::newborn::may_be_born(root) {
+        if !on_trial {
+            guard(".git", IfMissing::Newborn);
+        }
+        return;
     }
     // A pointer to a repository elsewhere, or a folder that is none: nobody's to complete.
     if !git.join("HEAD").exists() {

@@ -83,11 +83,8 @@ impl Newborn {
         if names(&self.folder)?.is_empty() {
             return Ok(Vec::new());
         }
-        let is_repository = is_real(&self.folder.join("HEAD"), fs::Metadata::is_file)
-            && is_real(&self.folder.join("objects"), fs::Metadata::is_dir)
-            && is_real(&self.folder.join("refs"), fs::Metadata::is_dir);
-        if !is_repository {
-            return Ok(vec!["`.git` was not kept: it is no repository".to_owned()]);
+        if !is_repository(&self.folder) {
+            return Ok(vec![NO_REPOSITORY.to_owned()]);
         }
         let mut dropped = clean(&self.folder)?;
         if !self.publish()? {
@@ -129,6 +126,37 @@ impl Newborn {
             }
         }
         Ok(true)
+    }
+}
+
+const NO_REPOSITORY: &str = "`.git` was not kept: it is no repository";
+
+fn is_repository(git: &Path) -> bool {
+    is_real(git, fs::Metadata::is_dir)
+        && is_real(&git.join("HEAD"), fs::Metadata::is_file)
+        && is_real(&git.join("objects"), fs::Metadata::is_dir)
+        && is_real(&git.join("refs"), fs::Metadata::is_dir)
+}
+
+/// Whether a folder is no repository, so that a command may make it one.
+pub(crate) fn may_be_born(folder: &Path) -> bool {
+    let git = folder.join(".git");
+    git.symlink_metadata().is_err() || super::placeholder::stands_at(&git)
+}
+
+/// Make a `.git` harmless that a command has made where nobody else sees it. The names of what was
+/// left out, if need be of all of it.
+pub(crate) fn sanitize(git: &Path) -> io::Result<Vec<String>> {
+    if fs::symlink_metadata(git).is_err() {
+        return Ok(Vec::new());
+    }
+    if is_repository(git) {
+        return clean(git);
+    }
+    remove(git);
+    match fs::symlink_metadata(git) {
+        Ok(_) => Err(io::Error::other("`.git` cannot be removed")),
+        Err(_) => Ok(vec!["`.git`".to_owned()]),
     }
 }
 

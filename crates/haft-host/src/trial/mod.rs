@@ -20,7 +20,7 @@ pub(crate) use changes::find;
 use crate::place::{
     self, Change, JOURNAL, Kind, Source, State, Tree, lay_file, lay_link, open_file, path_bytes,
 };
-use crate::sandbox::OverlayDirs;
+use crate::sandbox::{OverlayDirs, may_become_repository, sanitize_repository};
 
 /// How long a trial is kept that nobody decides on.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -29,6 +29,7 @@ const RECORD: &str = "trial.json";
 const UPPER: &str = "upper";
 const WORK: &str = "work";
 const LOCK: &str = "lock";
+const REPOSITORY: &str = ".git";
 
 /// Where trials are kept: in haft's own state.
 #[derive(Debug, Clone)]
@@ -43,7 +44,8 @@ pub struct Trial {
     pub workspace: PathBuf,
     /// Every place that would be different, in order
     pub changes: Vec<Change>,
-    /// Pipes, sockets, devices and a new config of haft's, which stay behind
+    /// Pipes, sockets, devices, a new config of haft's, and what a new repository would run:
+    /// they stay behind
     pub left_out: Vec<PathBuf>,
     dir: PathBuf,
     _lock: File,
@@ -56,6 +58,8 @@ pub(crate) struct Begun {
     dir: PathBuf,
     lock: File,
     at: (i64, i64),
+    /// The workspace was none, so that a new one is the command's
+    no_repository: bool,
     kept: bool,
 }
 
@@ -77,7 +81,7 @@ impl Trials {
     }
 
     /// Make room for a trial, and drop those that nobody came for.
-    pub(crate) fn begin(&self) -> io::Result<Begun> {
+    pub(crate) fn begin(&self, workspace: &Path) -> io::Result<Begun> {
         private_folder(&self.place)?;
         self.sweep();
         let mut bytes = [0u8; 16];
@@ -96,6 +100,7 @@ impl Trials {
             dir,
             lock,
             at: (made.ctime(), made.ctime_nsec()),
+            no_repository: may_become_repository(workspace),
             kept: false,
         })
     }
@@ -174,7 +179,13 @@ impl Begun {
     pub(crate) fn conclude(mut self, session: &str, workspace: &Path) -> io::Result<Trial> {
         let upper = Tree::open(&self.dir.join(UPPER))?;
         let lower = Tree::open(workspace)?;
+        let dropped = match self.no_repository {
+            true => sanitize_repository(&self.dir.join(UPPER).join(REPOSITORY))?,
+            false => Vec::new(),
+        };
         let mut found = changes::find(upper.root(), lower.root())?;
+        let names = dropped.iter().map(|name| name.trim_matches('`'));
+        found.left_out.extend(names.map(PathBuf::from));
         for change in &mut found.changes {
             // Somebody else wrote there while the command ran, so what it saw is not known.
             if let Some(before) = &mut change.before

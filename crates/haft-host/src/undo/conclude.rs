@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use rustix::fs::Stat;
 
-use super::log::{Done, Line, Lost, Spelled};
+use super::log::{Done, Line, Lost, Spelled, told_links};
 use super::record::{Entry, Inode, Recorded, Recorder, inode};
-use crate::place::{Change, Kind, Moved, State, digest, names, open_folder};
+use crate::place::{Change, Kind, Moved, State, attributes, digest, names, open_folder};
 
 /// Contents up to this size are known by their digest when the call is over.
 const DIGESTED: u64 = 64 << 20;
@@ -73,18 +73,24 @@ impl Recorder {
             .collect();
         let mut recorded = Recorded::default();
         let mut changes = Vec::with_capacity(done.len());
+        let roots = &self.head.roots;
+        let absolute = |done: &Done| {
+            let root = roots.get(done.root).map(|root| root.0.clone());
+            root.unwrap_or_default().join(&done.change.path)
+        };
         for (entry, after, _) in done {
             let change = close(entry, after, &now);
             if let Some(why) = &change.lost {
-                let root = self.head.roots.get(change.root).map(|root| root.0.clone());
                 recorded.lost.push(Lost {
-                    path: root.unwrap_or_default().join(&change.change.path),
+                    path: absolute(&change),
                     why: why.clone(),
                 });
             }
             changes.push(change);
         }
         recorded.changes = changes.len();
+        let linked = changes.iter().filter(|change| change.linked);
+        recorded.lost.extend(told_links(linked.map(absolute)));
         if changes.is_empty() {
             log.discard()?;
             return Ok(recorded);
@@ -122,6 +128,7 @@ fn close(entry: Entry, after: Option<State>, now: &HashMap<Inode, (usize, PathBu
         },
         lies,
         lost,
+        linked: entry.linked,
     }
 }
 
@@ -135,9 +142,13 @@ fn after(entry: &Entry, found: Option<&(OwnedFd, Stat)>) -> Option<State> {
         .is_some_and(|before| before.same_stamps(&now, Moved::No));
     if untouched {
         now.digest = entry.before.as_ref().and_then(|before| before.digest);
-    } else if matches!(now.kind, Kind::File | Kind::Link) && now.size <= DIGESTED {
+        now.attributes = entry.before.as_ref()?.attributes.clone();
+    } else if matches!(now.kind, Kind::File | Kind::Link) {
         let name = entry.path.file_name().unwrap_or_default();
-        now.digest = digest(folder, name, now.kind).ok();
+        now.attributes = attributes(folder, name);
+        if now.size <= DIGESTED {
+            now.digest = digest(folder, name, now.kind).ok();
+        }
     }
     Some(now)
 }
@@ -149,6 +160,7 @@ pub(super) fn is_same(before: Option<&State>, after: Option<&State>) -> bool {
         (Some(before), Some(after)) => {
             before.kind == after.kind
                 && before.mode == after.mode
+                && before.attributes == after.attributes
                 && (before.kind == Kind::Folder
                     || before.same_stamps(after, Moved::No)
                     || (before.digest.is_some() && before.digest == after.digest))

@@ -72,6 +72,21 @@ pub(super) struct Done {
     /// Why what was before cannot be put back
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) lost: Option<String>,
+    /// It was a file with other names: they stay as they are, and it comes back as one of its own
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) linked: bool,
+}
+
+/// The words on files that had other names, if there were any: one for all, since there may be
+/// thousands.
+pub(super) fn told_links(mut paths: impl Iterator<Item = PathBuf>) -> Option<Lost> {
+    let path = paths.next()?;
+    let who = match paths.count() {
+        0 => "it".to_owned(),
+        more => format!("it and {more} more"),
+    };
+    let why = format!("{who} had other names (hard links), of which an undo knows nothing");
+    Some(Lost { path, why })
 }
 
 /// What lines can say.

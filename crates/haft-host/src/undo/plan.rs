@@ -12,7 +12,7 @@ use super::conclude::is_same;
 use super::log::{self, Lost};
 use super::restore::{LOOK, folder_again, unreadable};
 use super::{Checkpoint, Checkpoints};
-use crate::place::{Change, Kind, State, Tree, digest};
+use crate::place::{Change, Kind, State, Tree, attributes, digest};
 
 /// Conflicts that are named in one answer.
 const NAMED: usize = 10;
@@ -90,6 +90,7 @@ struct Span {
     oldest_before: Option<State>,
     content: Content,
     lost: Option<String>,
+    linked: bool,
 }
 
 impl Checkpoints {
@@ -130,6 +131,7 @@ impl Checkpoints {
         let interrupted = meant.iter().any(|one| one.interrupted);
         let mut lost = Vec::new();
         let mut back = Vec::new();
+        let mut linked = Vec::new();
         let mut conflicts = Vec::new();
         let mut trees = Trees::new(roots).map_err(unreadable)?;
         for ((root, path), span) in spans(&meant, roots, &mut conflicts)? {
@@ -149,6 +151,9 @@ impl Checkpoints {
                 conflicts.push(absolute());
                 continue;
             }
+            if span.linked {
+                linked.push(absolute());
+            }
             back.push(Back {
                 root,
                 change: Change {
@@ -163,6 +168,8 @@ impl Checkpoints {
             return Err(changed_since(&conflicts));
         }
         back.sort_by(|a, b| a.place().cmp(&b.place()));
+        linked.sort();
+        lost.extend(log::told_links(linked.into_iter()));
         Ok(UndoPlan {
             calls,
             back,
@@ -246,6 +253,7 @@ fn spans(
                             oldest_before: before.clone(),
                             content,
                             lost: done.lost.clone(),
+                            linked: done.linked,
                         },
                     );
                 }
@@ -257,6 +265,7 @@ fn spans(
                     span.oldest_before = before.clone();
                     span.content = content;
                     span.lost = done.lost.clone();
+                    span.linked = done.linked;
                 }
             }
         }
@@ -307,6 +316,7 @@ impl Trees {
         let mut state = State::of(&stat);
         if matches!(state.kind, Kind::File | Kind::Link) {
             state.digest = digest(folder, name, state.kind).ok();
+            state.attributes = attributes(folder, name);
         }
         Ok(Some(state))
     }

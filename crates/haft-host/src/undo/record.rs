@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use super::blobs::{Digest, Refused};
 use super::log::{self, Line, Lost, Writer};
 use super::{Checkpoints, Head};
-use crate::place::{Kind, State, Tree, names, open_file, open_folder};
+use crate::place::{Kind, State, Tree, attributes, names, open_file, open_folder};
+use crate::sandbox::is_placeholder;
 
 /// What is about to happen to a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(super) struct Entry {
     pub(super) path: PathBuf,
     pub(super) before: Option<State>,
     pub(super) inode: Option<Inode>,
+    /// It was a file with other names, which are not known
+    pub(super) linked: bool,
     /// All that it held is named too
     pub(super) deep: bool,
     pub(super) lost: Option<String>,
@@ -105,6 +108,7 @@ impl Recorder {
                 path: before.path,
                 inode: device.zip(number),
                 before: before.state,
+                linked: false,
                 deep: false,
                 lost: before.lost,
             });
@@ -120,6 +124,15 @@ impl Recorder {
             Some(log) => log.flush(),
             None => Ok(()),
         }
+    }
+
+    /// Something has come to a place that was empty when the call began, and nobody said so.
+    pub(crate) fn arrived(&mut self, root: usize, path: &Path) -> io::Result<()> {
+        let known = self.by_place.contains_key(&(root, path.to_owned()));
+        if !known && self.look(root, path)?.is_some() {
+            self.add(root, path, None)?;
+        }
+        Ok(())
     }
 
     /// Wait until all that was noted has reached the disk.
@@ -154,7 +167,7 @@ impl Recorder {
                 if found.is_none() {
                     self.note_missing_parents(root, path)?;
                 }
-                let number = self.add(root, path, found.as_ref().map(|(_, stat)| stat))?;
+                let number = self.add(root, path, found.as_ref())?;
                 if let Some((folder, stat)) = &found {
                     self.content(number, folder, path, stat, touch)?;
                 }
@@ -243,6 +256,10 @@ impl Recorder {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
+        // It stands for nothing, and will be gone.
+        if is_placeholder(&stat) {
+            return Ok(None);
+        }
         let folder = rustix::io::fcntl_dupfd_cloexec(folder, 0)?;
         // Names change hands while the call runs.
         self.trees[root].forget();
@@ -253,14 +270,19 @@ impl Recorder {
         &mut self,
         root: usize,
         path: &Path,
-        stat: Option<&Stat>,
+        found: Option<&(OwnedFd, Stat)>,
     ) -> io::Result<usize> {
         let number = self.entries.len();
-        let before = stat.map(|stat| {
+        let before = found.map(|(folder, stat)| {
             let mut state = State::of(stat);
             state.owner = Some((stat.st_uid, stat.st_gid));
+            if state.kind == Kind::File {
+                state.attributes = attributes(folder, path.file_name().unwrap_or_default());
+            }
             state
         });
+        let linked =
+            found.is_some_and(|(_, stat)| stat.st_nlink > 1 && State::of(stat).kind == Kind::File);
         self.log()?.add(&Line::Before {
             root,
             path: path.to_owned(),
@@ -270,7 +292,8 @@ impl Recorder {
             root,
             path: path.to_owned(),
             before,
-            inode: stat.map(inode),
+            inode: found.map(|(_, stat)| inode(stat)),
+            linked,
             deep: false,
             lost: None,
         });

@@ -22,7 +22,7 @@ pub(super) enum Does {
     Names(Named),
     /// Changes what a name leads to
     Writes(Named),
-    /// Changes a mode or an owner
+    /// Changes a mode, an owner or an attribute
     Marks(Named),
     /// The same, by descriptor
     MarksOpen(usize),
@@ -36,6 +36,14 @@ const fn at(folder: usize, path: usize) -> Named {
     Named {
         folder: Some(folder),
         path,
+    }
+}
+
+/// The first argument, from the current folder.
+const fn first() -> Named {
+    Named {
+        folder: None,
+        path: 0,
     }
 }
 
@@ -55,16 +63,14 @@ const CALLS: &[(libc::c_long, Does)] = &[
         Does::Renames(at(0, 1), at(2, 3), Some(4)),
     ),
     (libc::SYS_linkat, Does::Links(at(0, 1), at(2, 3))),
-    (
-        libc::SYS_truncate,
-        Does::Writes(Named {
-            folder: None,
-            path: 0,
-        }),
-    ),
+    (libc::SYS_truncate, Does::Writes(first())),
     (libc::SYS_fchmodat, Does::Marks(at(0, 1))),
     (libc::SYS_fchmodat2, Does::Marks(at(0, 1))),
     (libc::SYS_fchownat, Does::Marks(at(0, 1))),
+    (libc::SYS_setxattr, Does::Marks(first())),
+    (libc::SYS_removexattr, Does::Marks(first())),
+    (libc::SYS_fsetxattr, Does::MarksOpen(0)),
+    (libc::SYS_fremovexattr, Does::MarksOpen(0)),
     (libc::SYS_fchmod, Does::MarksOpen(0)),
     (libc::SYS_fchown, Does::MarksOpen(0)),
 ];

@@ -14,10 +14,11 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{AtFlags, statat};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
@@ -36,7 +37,11 @@ pub(crate) struct Watcher {
     door: OwnedFd,
     roots: Roots,
     recorder: Recorder,
+    /// Roots that were no repository: a sandbox makes one after the command's end
+    no_repository: Vec<usize>,
 }
+
+const REPOSITORY: &str = ".git";
 
 /// What was seen of a command that has ended.
 #[derive(Debug, Default)]
@@ -60,9 +65,14 @@ impl Watcher {
         let door = stream()?;
         bind(&door, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
         listen(&door, 1)?;
+        let has_none = |(_, (_, root)): &(usize, &(PathBuf, OwnedFd))| {
+            statat(root, REPOSITORY, AtFlags::SYMLINK_NOFOLLOW).is_err()
+        };
+        let no_repository = roots.iter().enumerate().filter(has_none);
         Ok(Watcher {
             name,
             door,
+            no_repository: no_repository.map(|(number, _)| number).collect(),
             roots: Roots { roots, home },
             recorder,
         })
@@ -76,17 +86,22 @@ impl Watcher {
     /// Watch until nobody is left of the command. Blocks.
     pub(crate) fn follow(mut self, leader: Pid) -> Seen {
         let mut trouble = None;
-        match self.handle(leader) {
-            Ok(handle) => {
+        let watched = pidfd_open(leader, PidfdFlags::empty())
+            .map_err(io::Error::from)
+            .and_then(|running| {
+                let handle = self.handle(leader, &running)?;
                 if let Err(error) = self.serve(&handle, &mut trouble) {
                     trouble.get_or_insert(format!("the kernel told no more: {error}"));
                 }
-            }
-            Err(error) => trouble = Some(format!("it could not be watched: {error}")),
+                // Whoever led it in tidies up behind it.
+                gone(&running)
+            });
+        if let Err(error) = watched {
+            trouble.get_or_insert(format!("it could not be watched: {error}"));
         }
         let recorded = self
-            .recorder
-            .sync()
+            .note_repositories()
+            .and_then(|()| self.recorder.sync())
             .and_then(|()| self.recorder.finish())
             .unwrap_or_else(|error| {
                 trouble.get_or_insert(format!("what it changed could not be noted: {error}"));
@@ -98,12 +113,18 @@ impl Watcher {
         }
     }
 
+    fn note_repositories(&mut self) -> io::Result<()> {
+        for &root in &self.no_repository {
+            self.recorder.arrived(root, Path::new(REPOSITORY))?;
+        }
+        Ok(())
+    }
+
     /// The kernel's handle, as the command hands it over at its start. Only our own child is
     /// believed.
-    fn handle(&self, leader: Pid) -> io::Result<OwnedFd> {
-        let running = pidfd_open(leader, PidfdFlags::empty())?;
+    fn handle(&self, leader: Pid, running: &OwnedFd) -> io::Result<OwnedFd> {
         loop {
-            if !ready(&self.door, &running)? {
+            if !ready(&self.door, running)? {
                 return Err(io::Error::other("it ended before it began"));
             }
             let guest = accept_with(&self.door, SocketFlags::CLOEXEC)?;
@@ -226,6 +247,16 @@ fn ready(door: &OwnedFd, running: &OwnedFd) -> io::Result<bool> {
         }
         if !waiting[1].revents().is_empty() {
             return Ok(false);
+        }
+    }
+}
+
+/// Wait for the end of a process.
+fn gone(running: &OwnedFd) -> io::Result<()> {
+    loop {
+        match poll(&mut [PollFd::new(running, PollFlags::IN)], None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            other => return other.map(drop).map_err(io::Error::from),
         }
     }
 }

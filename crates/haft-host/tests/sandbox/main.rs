@@ -76,6 +76,7 @@ fn suite() {
     trials::a_commit_is_what_the_line_would_have_done();
     trials::deleting_everything_names_every_file();
     trials::ids_are_bound_and_good_once();
+    trials::a_repository_can_be_tried_out();
     trials::a_trial_is_no_way_out();
     trials::a_commit_follows_no_link();
     trials::a_change_while_it_ran_is_a_conflict();

@@ -172,6 +172,39 @@ pub(crate) fn ids_are_bound_and_good_once() {
     assert!(again.trial(&id, "s").is_err());
 }
 
+/// A folder may become a repository on trial too, without hooks of the command's making.
+pub(crate) fn a_repository_can_be_tried_out() {
+    let fixture = Fixture::new();
+    let plain = fixture.root.join("plain");
+    let fixture = fixture.working_in(plain.clone());
+    let power = fixture.power(fixture.sandbox(Level::Sandboxed)).unwrap();
+    let commit = |line: &str, left_out: &[&str]| {
+        let (finished, trial) = fixture.rehearse(&power, line).unwrap();
+        assert_eq!(finished.exit_code, Some(0), "{line}: {}", finished.output);
+        assert!(!plain.join(".git").exists(), "{line}");
+        let mut names: Vec<&str> = trial.left_out.iter().filter_map(|p| p.to_str()).collect();
+        names.sort();
+        assert_eq!(names, left_out, "{line}");
+        runtime()
+            .block_on(power.commit_trial(trial, Mark::default()))
+            .unwrap();
+    };
+    commit("echo gitdir: /elsewhere > .git", &[".git"]);
+    commit("mkdir -p .git/hooks && echo evil > .git/hooks/x", &[".git"]);
+    commit("ln -s @OUT .git", &[".git"]);
+    commit(
+        "export HOME=@HOME; git init -q -b main && echo x > f && git add f && \
+         echo evil > .git/hooks/pre-commit && git config core.fsmonitor ./evil",
+        &[".git/hooks/pre-commit", "core.fsmonitor"],
+    );
+    let git = plain.join(".git");
+    assert!(git.join("index").is_file() && !git.join("hooks/pre-commit").exists());
+    let config = fs::read_to_string(git.join("config")).unwrap();
+    assert!(!config.contains("evil"), "{config}");
+    let canary = fs::read_to_string(fixture.outside.join("canary")).unwrap();
+    assert_eq!(canary, crate::fixture::CANARY);
+}
+
 /// What is guarded cannot be changed by way of a trial, and what is outside cannot be reached.
 pub(crate) fn a_trial_is_no_way_out() {
     let fixture = fixture();

@@ -36,16 +36,19 @@ pub(super) fn answer(finished: &Finished, trial: &Trial, workdir: &str, told: &s
         text.push_str(&format!("… and {} more\n", trial.changes.len() - SHOWN));
     }
     text.push_str(&diff);
-    text.push_str(&format!("[not tried: {}]\n", NOT_TRIED.join("; ")));
-    text.push_str(&format!(
-        "[id {}: apply with shell.commit, drop with shell.discard]",
-        trial.id
-    ));
     let left_out: Vec<String> = trial
         .left_out
         .iter()
         .map(|path| path.to_string_lossy().into_owned())
         .collect();
+    if !left_out.is_empty() {
+        text.push_str(&format!("[left out: {}]\n", left_out.join(", ")));
+    }
+    text.push_str(&format!("[not tried: {}]\n", NOT_TRIED.join("; ")));
+    text.push_str(&format!(
+        "[id {}: apply with shell.commit, drop with shell.discard]",
+        trial.id
+    ));
     Output::text(text).and_structured(json!({
         "id": trial.id,
         "exitCode": finished.exit_code,

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, text, verdict};
+use crate::place::{HAFT, Place, finish, text, verdict};
 
 /// Every path of a tree with its kind, mode, time of change and content.
 pub(crate) fn tree(root: &Path) -> BTreeMap<Vec<u8>, String> {
@@ -588,4 +590,121 @@ fn a_pipe_that_a_line_made_is_removed_and_one_that_it_removed_is_named() {
     );
     place.run(["undo", "--yes"]).exits(0).says("not put back");
     assert_eq!(tree(&place.workspace), before);
+}
+
+/// What users have attached to the files of a workspace.
+fn attached(place: &Place) -> String {
+    let script = "import os
+for name in sorted(os.listdir('.')):
+    for key in sorted(os.listxattr(name, follow_symlinks=False)):
+        print(name, key, os.getxattr(name, key, follow_symlinks=False))";
+    let mut python = Command::new("python3");
+    python.args(["-c", script]).current_dir(&place.workspace);
+    String::from_utf8(python.output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn attributes_are_put_back() {
+    let set = "python3 -c \"import os; os.setxattr('a.txt', 'user.note', b'kept')\"";
+    for level in LEVELS {
+        let place = at_level(level);
+        let before = tree(&place.workspace);
+        shell(&place, set);
+        assert_eq!(attached(&place), "a.txt user.note b'kept'\n");
+        place.run(["undo", "--yes"]).exits(0);
+        assert_eq!(attached(&place), "");
+        assert_eq!(tree(&place.workspace), before);
+        shell(&place, set);
+        for line in [
+            "rm a.txt",
+            "echo more >> a.txt",
+            "python3 -c \"import os; os.removexattr('a.txt', 'user.note')\"",
+            "python3 -c \"import os; os.setxattr('a.txt', 'user.note', b'other')\"",
+            "mv a.txt moved; echo x > a.txt",
+        ] {
+            shell(&place, line);
+            place.run(["undo", "--yes"]).exits(0);
+            assert_eq!(attached(&place), "a.txt user.note b'kept'\n", "{line}");
+            assert_eq!(tree(&place.workspace), before, "{line}");
+        }
+    }
+}
+
+#[test]
+fn other_names_of_a_file_are_named() {
+    let place = at_level("shared");
+    for name in ["one", "two"] {
+        fs::hard_link(place.workspace.join("b.txt"), place.workspace.join(name)).unwrap();
+    }
+    let before = tree(&place.workspace);
+    let line = json!({"command": "rm b.txt one a.txt"});
+    let outcome = call(&place, "shell.exec", line);
+    let lost = outcome["structured"]["notUndoable"].as_array().unwrap();
+    assert_eq!(lost.len(), 1, "{outcome}");
+    let why = lost[0]["why"].as_str().unwrap();
+    assert!(why.starts_with("it and 1 more had other names"), "{why}");
+    place.run(["undo", "--yes"]).exits(0).says("other names");
+    assert_eq!(tree(&place.workspace), before);
+}
+
+#[test]
+fn a_new_repository_is_taken_away_again() {
+    for level in LEVELS {
+        let place = at_level(level);
+        there_and_back(&place, |place| {
+            shell(place, "git init -q -b main && git add a.txt");
+            assert!(place.workspace.join(".git/index").exists(), "{level}");
+        });
+    }
+}
+
+/// The user nobody, of whom every system has one.
+const NOBODY: u32 = 65_534;
+
+/// A program that gives rights works, and it is said that what it changes is not known. Only root
+/// can make one.
+#[test]
+fn a_line_may_gain_rights_where_nothing_shuts_it_in() {
+    let place = at_level("shared");
+    if fs::metadata(&place.workspace).unwrap().uid() != 0 {
+        return;
+    }
+    let own = |path: &Path| std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    let root = place.beside("");
+    let program = root.join("haft");
+    fs::hard_link(HAFT, &program)
+        .or_else(|_| fs::copy(HAFT, &program).map(drop))
+        .unwrap();
+    for path in [
+        &root,
+        &place.home,
+        &place.workspace,
+        &place.beside("person"),
+    ] {
+        own(path);
+    }
+    own(&place.home.join("config.yaml"));
+    for name in ["sudo", "other"] {
+        let file = place.workspace.join(name);
+        fs::copy("/usr/bin/id", &file).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o4755)).unwrap();
+    }
+    let run = |line: &str| {
+        let args = json!({ "command": line }).to_string();
+        let mut haft = Command::new(&program);
+        place.settle(&mut haft);
+        haft.args(["call", "shell.exec", &args, "--yes", "--json"]);
+        finish(haft.uid(NOBODY).gid(NOBODY)).json()
+    };
+    let outcome = run("./sudo -u; echo x > made");
+    assert_eq!(outcome["structured"]["output"], "0\n", "{outcome}");
+    let why = outcome["structured"]["notUndoable"][0]["why"].to_string();
+    assert!(why.contains("it runs `sudo`"), "{outcome}");
+    let outcome = run("./other -u; echo y > made");
+    assert_eq!(outcome["structured"]["output"], "65534\n", "{outcome}");
+    assert_eq!(
+        outcome["structured"]["notUndoable"],
+        Value::Null,
+        "{outcome}"
+    );
 }

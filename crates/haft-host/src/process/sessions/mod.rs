@@ -282,6 +282,7 @@ impl RunProcesses {
                 session: request.owner.clone(),
                 tool: "process.start".to_owned(),
             }),
+            &argv,
         );
         let prepared = prepare::prepare(
             &inner.config,
