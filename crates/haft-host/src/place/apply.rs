@@ -466,7 +466,7 @@ pub(crate) fn lay_link(target: &[u8], to: &OwnedFd, name: &str) -> io::Result<()
 /// A file under a name in a folder, with this content and the mode, owner, attributes and time of
 /// `after`.
 pub(crate) fn lay_file(
-    source: &mut File,
+    source: &mut impl io::Read,
     after: &State,
     to: &OwnedFd,
     name: &str,

@@ -288,7 +288,8 @@ impl Source for Upper {
             let target = readlinkat(folder, own_name, Vec::new())?;
             return lay_link(target.as_bytes(), to, name);
         }
-        lay_file(&mut open_file(folder, own_name)?.into(), after, to, name)
+        let mut file = File::from(open_file(folder, own_name)?);
+        lay_file(&mut file, after, to, name)
     }
 }
 

@@ -70,13 +70,6 @@ impl Blobs {
             .map_err(Refused::Store)
     }
 
-    /// Keep these bytes.
-    pub(super) fn put(&self, bytes: &[u8]) -> io::Result<Digest> {
-        let mut draft = self.draft()?;
-        draft.file.write_all(bytes)?;
-        self.settle(draft, blake3::hash(bytes))
-    }
-
     /// A content, open for reading.
     pub(super) fn open(&self, digest: &Digest) -> io::Result<File> {
         File::open(self.path(digest))
@@ -204,7 +197,7 @@ mod tests {
         let blobs = Blobs::new(dir.path().join("blobs"));
         let file = dir.path().join("f");
         fs::write(&file, "same").unwrap();
-        let one = blobs.put(b"same").unwrap();
+        let one = blobs.put_file(&File::open(&file).unwrap(), 4).unwrap();
         let two = blobs.put_file(&File::open(&file).unwrap(), 4).unwrap();
         assert_eq!(one, two);
         let path = blobs.path(&one);
@@ -220,7 +213,11 @@ mod tests {
     fn what_nobody_needs_goes_when_it_is_old() {
         let dir = tempfile::tempdir().unwrap();
         let blobs = Blobs::new(dir.path().join("blobs"));
-        let [needed, old, fresh] = [b"1", b"2", b"3"].map(|bytes| blobs.put(bytes).unwrap());
+        let [needed, old, fresh] = ["1", "2", "3"].map(|content| {
+            let file = dir.path().join(content);
+            fs::write(&file, content).unwrap();
+            blobs.put_file(&File::open(file).unwrap(), 1).unwrap()
+        });
         for digest in [&needed, &old] {
             let file = OpenOptions::new().append(true).open(blobs.path(digest));
             let long_ago = SystemTime::now() - 2 * FRESH;

@@ -126,6 +126,7 @@ fn close(entry: Entry, after: Option<State>, now: &HashMap<Inode, (usize, PathBu
             before: entry.before,
             after,
         },
+        packed: entry.packed,
         lies,
         lost,
         linked: entry.linked,

@@ -12,6 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::blobs::{Digest, private_folder};
+use super::pack::{self, Pack, Packed};
 use crate::place::{Change, State, path_bytes};
 
 const ENDING: &str = "log";
@@ -66,6 +67,9 @@ pub(super) struct Done {
     pub(super) root: usize,
     #[serde(flatten)]
     pub(super) change: Change,
+    /// Where in the pack the content of before is, if it is there
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) packed: Option<Packed>,
     /// Where the content of before lies now, if it was not kept
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) lies: Option<(usize, Spelled)>,
@@ -102,6 +106,8 @@ pub(super) enum Line {
     },
     /// The content of the entry with this number
     Content(usize, Digest),
+    /// The same, in the pack
+    Packed(usize, Digest, Packed),
     Lost(usize, String),
     Done {
         changes: Vec<Done>,
@@ -158,10 +164,24 @@ impl Writer {
         self.file.sync_all()
     }
 
+    /// Where its small contents go.
+    pub(super) fn new_pack(&self) -> io::Result<Pack> {
+        Pack::create(&self.path)
+    }
+
     /// Nothing came of it.
     pub(super) fn discard(self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+        remove(&self.path)
     }
+}
+
+/// The contents first: without a log nobody would find them.
+fn remove(log: &Path) -> io::Result<()> {
+    match fs::remove_file(pack::beside(log)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::remove_file(log)
 }
 
 /// A log that is there.
@@ -204,10 +224,15 @@ pub(super) struct Before {
     pub(super) root: usize,
     pub(super) path: PathBuf,
     pub(super) state: Option<State>,
+    pub(super) packed: Option<Packed>,
     pub(super) lost: Option<String>,
 }
 
 impl Stored {
+    pub(super) fn remove(&self) -> io::Result<()> {
+        remove(&self.path)
+    }
+
     /// The log opened to be finished, if nobody writes it any more.
     pub(super) fn reopen(&self) -> io::Result<Option<Writer>> {
         let file = OpenOptions::new().append(true).open(&self.path)?;
@@ -232,10 +257,11 @@ impl Stored {
         }
     }
 
-    /// Every content that it needs.
+    /// Every content that it needs of those that are kept once for all.
     pub(super) fn digests(&self) -> io::Result<Vec<Digest>> {
         let read = self.read()?;
         let befores = read.befores.into_iter();
+        let befores = befores.filter(|one| one.packed.is_none());
         Ok(befores.filter_map(|one| one.state?.digest).collect())
     }
 
@@ -254,11 +280,17 @@ impl Stored {
                     root,
                     path,
                     state,
+                    packed: None,
                     lost: None,
                 }),
                 Line::Content(number, digest) => {
                     let state = befores.get_mut(number).and_then(|b| b.state.as_mut());
                     state.ok_or_else(broken)?.digest = Some(digest);
+                }
+                Line::Packed(number, digest, packed) => {
+                    let before = befores.get_mut(number).ok_or_else(broken)?;
+                    before.state.as_mut().ok_or_else(broken)?.digest = Some(digest);
+                    before.packed = Some(packed);
                 }
                 Line::Lost(number, why) => {
                     befores.get_mut(number).ok_or_else(broken)?.lost = Some(why);

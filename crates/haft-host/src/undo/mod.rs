@@ -1,10 +1,11 @@
-//! Checkpoints: what calls changed, kept so that it can be put back. Contents lie under their
-//! digest, changes in one file a call; all of it in haft's own folder, so it outlives the
+//! Checkpoints: what calls changed, kept so that it can be put back. Large contents lie under their
+//! digest, changes and small contents in two files a call; all of it in haft's own folder, so it outlives the
 //! process. This is the only door to that folder: where it lies is nobody else's business.
 
 mod blobs;
 mod conclude;
 mod log;
+mod pack;
 mod plan;
 mod record;
 mod restore;
@@ -64,6 +65,8 @@ pub struct Checkpoints {
 struct Checkpoint {
     id: String,
     head: Head,
+    /// Where its small contents lie
+    pack: PathBuf,
     changes: Vec<Done>,
     interrupted: bool,
 }
@@ -156,6 +159,7 @@ impl Checkpoints {
         Ok(read.done.map(|(changes, interrupted)| Checkpoint {
             id: stored.id.clone(),
             head: read.head,
+            pack: pack::beside(&stored.path),
             changes,
             interrupted,
         }))
@@ -185,7 +189,8 @@ impl Checkpoints {
         let mut sizes = Vec::new();
         for call in &calls {
             let about = fs::metadata(&call.path)?;
-            let mut size = about.len();
+            let packed = fs::metadata(pack::beside(&call.path));
+            let mut size = about.len() + packed.map_or(0, |found| found.len());
             let mut own = Vec::new();
             // One that cannot be read cannot be put back either.
             for digest in call.digests().unwrap_or_default() {
@@ -211,7 +216,7 @@ impl Checkpoints {
             gone.count += 1;
             gone.bytes += size;
             if !dry_run {
-                fs::remove_file(&call.path)?;
+                call.remove()?;
                 own.iter().for_each(|digest| {
                     needed.remove(digest);
                 });

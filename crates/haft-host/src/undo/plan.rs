@@ -10,6 +10,7 @@ use rustix::fs::{AtFlags, statat};
 
 use super::conclude::is_same;
 use super::log::{self, Lost};
+use super::pack::Packed;
 use super::restore::{LOOK, folder_again, unreadable};
 use super::{Checkpoint, Checkpoints};
 use crate::place::{Change, Kind, State, Tree, attributes, digest};
@@ -55,6 +56,8 @@ pub struct Back {
 pub(super) enum Content {
     None,
     Blob([u8; 32]),
+    /// In the pack of a call
+    Packed(PathBuf, Packed, [u8; 32]),
     /// In the workspace, under another name
     Lies(usize, PathBuf),
 }
@@ -242,7 +245,11 @@ fn spans(
             });
             let before = &done.change.before;
             let kept = before.as_ref().and_then(|state| state.digest);
-            let content = lies.or(kept.map(Content::Blob)).unwrap_or(Content::None);
+            let kept = kept.map(|digest| match done.packed {
+                Some(packed) => Content::Packed(checkpoint.pack.clone(), packed, digest),
+                None => Content::Blob(digest),
+            });
+            let content = lies.or(kept).unwrap_or(Content::None);
             let key = (root, done.change.path.clone());
             match spans.get_mut(&key) {
                 None => {

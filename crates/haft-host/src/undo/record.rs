@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::blobs::{Digest, Refused};
 use super::log::{self, Line, Lost, Writer};
+use super::pack::{Pack, Packed, SMALL};
 use super::{Checkpoints, Head};
 use crate::place::{Kind, State, Tree, attributes, names, open_file, open_folder};
 use crate::sandbox::is_placeholder;
@@ -40,6 +41,8 @@ pub(super) struct Entry {
     pub(super) path: PathBuf,
     pub(super) before: Option<State>,
     pub(super) inode: Option<Inode>,
+    /// Where in the pack its content is, if it is there
+    pub(super) packed: Option<Packed>,
     /// It was a file with other names, which are not known
     pub(super) linked: bool,
     /// All that it held is named too
@@ -61,7 +64,9 @@ pub(crate) struct Recorder {
     unkept: HashMap<Inode, Vec<usize>>,
     /// Bytes that this call may still have kept
     left: u64,
-    /// New contents that the disk may not have yet
+    /// Small contents, once there are any
+    pack: Option<Pack>,
+    /// New large contents that the disk may not have yet
     unsynced: Vec<Digest>,
 }
 
@@ -84,6 +89,7 @@ impl Recorder {
             entries: Vec::new(),
             by_place: HashMap::new(),
             unkept: HashMap::new(),
+            pack: None,
             unsynced: Vec::new(),
         }
     }
@@ -108,6 +114,7 @@ impl Recorder {
                 path: before.path,
                 inode: device.zip(number),
                 before: before.state,
+                packed: before.packed,
                 linked: false,
                 deep: false,
                 lost: before.lost,
@@ -146,6 +153,9 @@ impl Recorder {
             }
         }
         self.unsynced.clear();
+        if let Some(pack) = &self.pack {
+            pack.sync()?;
+        }
         match &mut self.log {
             Some(log) => log.sync(),
             None => Ok(()),
@@ -293,6 +303,7 @@ impl Recorder {
             path: path.to_owned(),
             before,
             inode: found.map(|(_, stat)| inode(stat)),
+            packed: None,
             linked,
             deep: false,
             lost: None,
@@ -336,21 +347,8 @@ impl Recorder {
         path: &Path,
         stat: &Stat,
     ) -> io::Result<()> {
-        let name = path.file_name().unwrap_or_default();
-        let kept = match State::of(stat).kind {
-            Kind::Link => match readlinkat(folder, name, Vec::new()) {
-                Ok(target) => Ok(self.store.blobs.put(target.as_bytes())?),
-                Err(error) => Err(Refused::Unreadable(error.into())),
-            },
-            _ => open_file(folder, name)
-                .map_err(|error| Refused::Unreadable(error.into()))
-                .and_then(|file| {
-                    let most = self.store.config.max_file.min(self.left);
-                    self.store.blobs.put_file(&File::from(file), most)
-                }),
-        };
-        let digest = match kept {
-            Ok(digest) => digest,
+        let (digest, packed) = match self.taken(folder, path, stat) {
+            Ok(kept) => kept,
             Err(Refused::Store(error)) => return Err(error),
             Err(Refused::Unreadable(error)) => {
                 return self.lose_all(numbers, &format!("cannot be read: {error}"));
@@ -360,14 +358,60 @@ impl Recorder {
             }
         };
         self.left -= self.left.min(u64::try_from(stat.st_size).unwrap_or(0));
-        self.unsynced.push(digest);
         for &number in numbers {
-            if let Some(before) = &mut self.entries[number].before {
+            let entry = &mut self.entries[number];
+            entry.packed = packed;
+            if let Some(before) = &mut entry.before {
                 before.digest = Some(digest);
             }
-            self.log()?.add(&Line::Content(number, digest))?;
+            self.log()?.add(&match packed {
+                Some(packed) => Line::Packed(number, digest, packed),
+                None => Line::Content(number, digest),
+            })?;
         }
         Ok(())
+    }
+
+    /// Take what a file or a link holds: small contents into the pack, others to the rest.
+    fn taken(
+        &mut self,
+        folder: &OwnedFd,
+        path: &Path,
+        stat: &Stat,
+    ) -> Result<(Digest, Option<Packed>), Refused> {
+        let name = path.file_name().unwrap_or_default();
+        let unreadable = |error: Errno| Refused::Unreadable(error.into());
+        if State::of(stat).kind == Kind::Link {
+            let target = readlinkat(folder, name, Vec::new()).map_err(unreadable)?;
+            return self.pack(target.as_bytes());
+        }
+        let file = File::from(open_file(folder, name).map_err(unreadable)?);
+        let most = self.store.config.max_file.min(self.left);
+        let mut content = Vec::new();
+        // One byte more tells whether that was all: it may be growing under us.
+        let mut start = (&file).take(SMALL.min(most) + 1);
+        start
+            .read_to_end(&mut content)
+            .map_err(Refused::Unreadable)?;
+        if content.len() as u64 <= SMALL.min(most) {
+            return self.pack(&content);
+        }
+        (&file).rewind().map_err(Refused::Unreadable)?;
+        let digest = self.store.blobs.put_file(&file, most)?;
+        self.unsynced.push(digest);
+        Ok((digest, None))
+    }
+
+    fn pack(&mut self, content: &[u8]) -> Result<(Digest, Option<Packed>), Refused> {
+        if self.pack.is_none() {
+            let log = self.log().map_err(Refused::Store)?;
+            self.pack = Some(log.new_pack().map_err(Refused::Store)?);
+        }
+        let pack = self.pack.as_mut().map(|pack| pack.put(content));
+        let (digest, packed) = pack
+            .unwrap_or_else(|| Err(io::Error::other("no pack")))
+            .map_err(Refused::Store)?;
+        Ok((digest, Some(packed)))
     }
 
     fn lose_all(&mut self, numbers: &[usize], why: &str) -> io::Result<()> {

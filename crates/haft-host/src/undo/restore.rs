@@ -13,6 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::blobs::{Blobs, private_folder};
 use super::log::Mark;
+use super::pack;
 use super::plan::{Back, Content, Trees, UndoPlan};
 use super::record::Touch;
 use super::{Checkpoints, Recorded, remove_folder};
@@ -131,6 +132,13 @@ impl Source for Kept<'_> {
                 }
                 io::Seek::rewind(&mut file)?;
                 file
+            }
+            Some(Content::Packed(pack, packed, digest)) => {
+                let bytes = pack::read(pack, *packed, digest)?;
+                return match after.kind {
+                    Kind::Link => lay_link(&bytes, to, name),
+                    _ => lay_file(&mut bytes.as_slice(), after, to, name),
+                };
             }
             Some(Content::Lies(root, path)) => {
                 let (folder, own_name) = self.trees.0[*root].parent(path)?;

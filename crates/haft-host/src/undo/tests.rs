@@ -38,6 +38,13 @@ impl Fixture {
         vec![(path, handle)]
     }
 
+    /// Where a large content is kept.
+    fn blob(&self, content: &str) -> PathBuf {
+        let hash = blake3::hash(content.as_bytes()).to_hex();
+        let shelf = self.store.place.join("blobs").join(&hash[..2]);
+        shelf.join(hash.as_str())
+    }
+
     fn recorder(&self, call: &str) -> Recorder {
         let mark = Mark {
             call: call.to_owned(),
@@ -170,23 +177,34 @@ fn a_call_at_work_is_left_alone() {
 
 #[test]
 fn damaged_contents_are_never_put_back() {
-    let fixture = Fixture::new();
-    fixture.put("a", "1");
-    let mut recorder = fixture.recorder("c");
-    touch(&mut recorder, "a", Touch::Here);
-    fixture.put("a", "2");
-    recorder.finish().unwrap();
-    let hash = blake3::hash(b"1").to_hex();
-    let blob = fixture.store.place.join("blobs").join(&hash[..2]);
-    fs::write(blob.join(hash.as_str()), "X").unwrap();
-    let plan = fixture.store.plan(&Which::Last, &fixture.roots()).unwrap();
-    let error = fixture
-        .store
-        .put_back(&plan, Mark::default(), &fixture.roots())
-        .unwrap_err();
-    assert!(error.message.contains("damaged"), "{error}");
-    assert_eq!(fixture.read("a").unwrap(), "2");
-    assert_eq!(fs::read_dir(fixture.at(".")).unwrap().count(), 1);
+    for content in ["1".to_owned(), large("1")] {
+        let fixture = Fixture::new();
+        fixture.put("a", &content);
+        let mut recorder = fixture.recorder("c");
+        touch(&mut recorder, "a", Touch::Here);
+        fixture.put("a", "2");
+        recorder.finish().unwrap();
+        let folder = fixture.store.folder(&fixture.dir.path().join("ws"));
+        let place = match content.len() {
+            1 => pack::beside(&log::list(&folder).unwrap()[0].path),
+            _ => fixture.blob(&content),
+        };
+        assert_eq!(fs::read_to_string(&place).unwrap(), content);
+        fs::write(&place, "X").unwrap();
+        let plan = fixture.store.plan(&Which::Last, &fixture.roots()).unwrap();
+        let error = fixture
+            .store
+            .put_back(&plan, Mark::default(), &fixture.roots())
+            .unwrap_err();
+        assert!(error.message.contains("damaged"), "{error}");
+        assert_eq!(fixture.read("a").unwrap(), "2");
+        assert_eq!(fs::read_dir(fixture.at(".")).unwrap().count(), 1);
+    }
+}
+
+/// Too much for a pack.
+fn large(content: &str) -> String {
+    content.repeat(pack::SMALL as usize + 1)
 }
 
 #[test]
@@ -218,11 +236,15 @@ fn pipes_that_are_removed_are_named() {
 #[test]
 fn old_calls_go_with_their_contents() {
     let fixture = Fixture::new();
-    for (call, content) in [("1", "one"), ("2", "two"), ("3", "three")] {
+    let contents = ["one", "two", "three"].map(large);
+    for content in &contents {
         fixture.put("a", content);
-        let mut recorder = fixture.recorder(call);
+        fixture.put("small", content.get(..3).unwrap());
+        let mut recorder = fixture.recorder("c");
         touch(&mut recorder, "a", Touch::Here);
+        touch(&mut recorder, "small", Touch::Here);
         fixture.put("a", "changed");
+        fixture.put("small", "changed");
         recorder.finish().unwrap();
     }
     let folder = fixture.store.folder(&fixture.dir.path().join("ws"));
@@ -235,35 +257,36 @@ fn old_calls_go_with_their_contents() {
         .unwrap()
         .set_modified(long_ago)
         .unwrap();
-    let blob = |content: &str| {
-        let hash = blake3::hash(content.as_bytes()).to_hex();
-        fixture
-            .store
-            .place
-            .join("blobs")
-            .join(&hash[..2])
-            .join(hash.as_str())
+    let packs = || {
+        let names = fs::read_dir(&folder).unwrap();
+        let names = names.filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+        names.filter(|name| name.ends_with(".pack")).count()
     };
-    for content in ["one", "two", "three"] {
-        let file = File::options().append(true).open(blob(content)).unwrap();
+    assert_eq!(packs(), 3);
+    for content in &contents {
+        let blob = fixture.blob(content);
+        let file = File::options().append(true).open(blob).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(7200))
             .unwrap();
     }
     let limit = crate::Retention {
         age: Duration::from_secs(100_000),
-        bytes: 1 << 20,
+        bytes: 1 << 30,
     };
     let (all, gone) = fixture.store.tidy(&limit, now, true).unwrap();
     assert_eq!((all.count, gone.count), (3, 1));
     assert_eq!(fixture.calls(), 3, "a dry run");
     assert_eq!(fixture.store.tidy(&limit, now, false).unwrap(), (all, gone));
     assert_eq!(fixture.calls(), 2);
-    let there = ["one", "two", "three"].map(|content| blob(content).exists());
-    assert_eq!(there, [false, true, true]);
+    let there = contents
+        .each_ref()
+        .map(|content| fixture.blob(content).exists());
+    assert_eq!((there, packs()), ([false, true, true], 2));
     let tight = crate::Retention { bytes: 1, ..limit };
     fixture.store.tidy(&tight, now, false).unwrap();
     assert_eq!(fixture.calls(), 0);
-    assert!(!blob("three").exists());
+    assert!(!fixture.blob(&contents[2]).exists());
+    assert_eq!(packs(), 0);
 }
 
 #[test]

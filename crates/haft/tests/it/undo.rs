@@ -385,6 +385,8 @@ fn nothing_is_ever_written_through_a_link() {
 #[test]
 fn what_is_kept_is_for_its_owner_alone() {
     let place = furnished();
+    // Small contents lie in one file, a large one in its own.
+    place.file("src/large.bin", vec![7; 100_000]);
     call(
         &place,
         "file.delete",
