@@ -3,14 +3,13 @@
 //! refused, and the caller builds the index anew.
 
 use crate::dot::Row;
-use crate::entry::Counts;
 use crate::index::{Data, Index, Tool, Vectors};
 use crate::keywords::Posting;
 use crate::model::{self, DIMENSIONS};
 
 const MAGIC: &[u8; 8] = b"haftfind";
 /// Raise with every change of the layout, of the words or of what is embedded.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const CHECKSUM: usize = 32;
 const HEADER: usize = 8 + 4 + 8;
 
@@ -32,10 +31,12 @@ impl Index {
         out.0.extend(MAGIC);
         out.number(VERSION);
         out.0.extend(model::fingerprint().to_le_bytes());
-        let tools: Vec<&Tool> = data.tools.iter().flatten().map(|tool| &**tool).collect();
-        out.number(tools.len() as u32);
-        for tool in tools {
-            out.tool(tool);
+        out.number(data.tools.len() as u32);
+        for (slot, tool) in data.tools.iter().enumerate() {
+            if let Some(tool) = tool {
+                out.tool(tool);
+                out.pieces(data.pieces.of(slot));
+            }
         }
         for vectors in [&data.whole, &data.head] {
             vectors
@@ -58,7 +59,7 @@ impl Index {
             out.number(postings.len() as u32);
             for posting in postings {
                 out.number(posting.slot);
-                out.0.extend(posting.counts);
+                out.0.extend(posting.count.to_le_bytes());
             }
         }
         let checksum = blake3::hash(&out.0);
@@ -116,14 +117,16 @@ impl Writer {
         self.text(&tool.category);
         self.number(tool.exact.len() as u32);
         tool.exact.iter().for_each(|name| self.text(name));
-        self.number(tool.pieces.len() as u32);
-        tool.pieces
-            .iter()
-            .for_each(|piece| self.0.extend(piece.to_le_bytes()));
-        self.0.extend(tool.name_pieces.to_le_bytes());
         tool.lengths
             .iter()
             .for_each(|length| self.0.extend(length.to_le_bytes()));
+    }
+
+    fn pieces(&mut self, (all, name): (&[u16], &[u16])) {
+        self.number(all.len() as u32);
+        all.iter()
+            .for_each(|piece| self.0.extend(piece.to_le_bytes()));
+        self.0.extend((name.len() as u16).to_le_bytes());
     }
 }
 
@@ -149,6 +152,10 @@ impl<'a> Reader<'a> {
         self.array().map(u16::from_le_bytes)
     }
 
+    fn float(&mut self) -> Option<f32> {
+        self.array().map(f32::from_le_bytes)
+    }
+
     /// A count of things of which each takes at least one byte.
     fn count(&mut self) -> Option<usize> {
         let count = self.number()? as usize;
@@ -169,6 +176,8 @@ impl<'a> Reader<'a> {
                 return None;
             }
             data.place(tool);
+            let pieces: Option<Vec<u16>> = (0..self.count()?).map(|_| self.small()).collect();
+            data.pieces.push(&pieces?, self.small()?);
         }
         data.whole = self.vectors(tools)?;
         data.head = self.vectors(tools)?;
@@ -176,8 +185,8 @@ impl<'a> Reader<'a> {
             let word = self.text()?;
             for _ in 0..self.count()? {
                 let slot = self.number().filter(|slot| (*slot as usize) < tools)?;
-                let counts: Counts = self.array()?;
-                data.keywords.add(word, Posting { slot, counts });
+                let count = self.float()?;
+                data.keywords.add(word, Posting { slot, count });
             }
         }
         self.0.is_empty().then_some(data)
@@ -192,21 +201,17 @@ impl<'a> Reader<'a> {
             exact: (0..self.count()?)
                 .map(|_| Some(self.text()?.into()))
                 .collect::<Option<_>>()?,
-            pieces: (0..self.count()?)
-                .map(|_| self.small())
-                .collect::<Option<_>>()?,
-            name_pieces: self.small()?,
             lengths: [self.small()?, self.small()?, self.small()?, self.small()?],
         })
     }
 
     fn vectors(&mut self, count: usize) -> Option<Vectors> {
         let scales = (0..count)
-            .map(|_| self.array().map(f32::from_le_bytes))
+            .map(|_| self.float())
             .collect::<Option<Vec<f32>>>()?;
         let rows = (0..count)
             .map(|_| Some(self.array::<DIMENSIONS>()?.map(|x| x as i8)))
             .collect::<Option<Vec<Row>>>()?;
-        Some(Vectors { rows, scales })
+        Some(Vectors::new(rows, scales))
     }
 }

@@ -14,8 +14,41 @@ pub(crate) type Wide = [i16; DIMENSIONS];
 /// A row of the table, each number from −7 to 7 raised by 8.
 pub(crate) type Raised = [u8; DIMENSIONS];
 
+/// A vector as every tool is asked with at first: seven bits a number, raised by 64.
+pub(crate) type Rough = [u8; DIMENSIONS];
+
 /// What is added to each number of a [`Raised`] row.
 pub(crate) const RAISED_BY: i32 = 8;
+/// What is added to each number of a [`Rough`] one.
+pub(crate) const ROUGH_BY: i32 = 64;
+
+/// Tell the processor that this will be read soon, so that the wait begins now.
+pub(crate) fn soon<T>(thing: &T) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..size_of::<T>()).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let start = std::ptr::from_ref(thing).cast::<i8>();
+        // SAFETY: a hint; nothing is read, and the address lies within the thing.
+        #[allow(unsafe_code)]
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(start.add(line));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = thing;
+}
+
+/// Every row with a rough query, the raise not taken off. A pair of products must fit sixteen
+/// bits, which is why a rough number has seven.
+pub(crate) fn all_rough(rows: &[Row], query: &Rough, out: &mut [i32]) {
+    #[cfg(target_arch = "x86_64")]
+    if avx2::is_here() {
+        // SAFETY: the function needs nothing but AVX2, which was found on this machine.
+        #[allow(unsafe_code)]
+        return unsafe { avx2::all_rough(rows, query, out) };
+    }
+    plain_all_rough(rows, query, out);
+}
 
 /// Every row with every query: `out[row * queries + query]`.
 pub(crate) fn all(rows: &[Row], queries: &[Wide], out: &mut [i32]) {
@@ -49,6 +82,16 @@ pub(crate) fn squares(rows: &[Raised], out: &mut [i32]) {
         return unsafe { avx2::squares(rows, out) };
     }
     plain_squares(rows, out);
+}
+
+fn plain_all_rough(rows: &[Row], query: &Rough, out: &mut [i32]) {
+    for (row, out) in rows.iter().zip(out) {
+        let products = row
+            .iter()
+            .zip(query)
+            .map(|(a, b)| i32::from(*a) * i32::from(*b));
+        *out = products.sum();
+    }
 }
 
 fn plain_squares(rows: &[Raised], out: &mut [i32]) {
@@ -86,7 +129,7 @@ fn plain_all_raised(rows: &[Raised], queries: &[Row], out: &mut [i32]) {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{RAISED_BY, Raised, Row, Wide};
+    use super::{RAISED_BY, Raised, Rough, Row, Wide};
 
     pub(super) fn is_here() -> bool {
         std::arch::is_x86_feature_detected!("avx2")
@@ -98,6 +141,26 @@ mod avx2 {
             for (query, out) in queries.iter().zip(out) {
                 *out = dot(row, query);
             }
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn all_rough(rows: &[Row], query: &Rough, out: &mut [i32]) {
+        let ones = _mm256_set1_epi16(1);
+        let mut parts = [_mm256_setzero_si256(); 8];
+        for (part, query) in parts.iter_mut().zip(query.as_chunks::<32>().0) {
+            // SAFETY: the chunk has 32 numbers, and the load asks for no alignment.
+            *part = unsafe { _mm256_loadu_si256(query.as_ptr().cast()) };
+        }
+        for (row, out) in rows.iter().zip(out) {
+            let mut sums = [_mm256_setzero_si256(); 2];
+            for (at, (part, row)) in parts.iter().zip(row.as_chunks::<32>().0).enumerate() {
+                // SAFETY: as above.
+                let row = unsafe { _mm256_loadu_si256(row.as_ptr().cast()) };
+                let products = _mm256_madd_epi16(_mm256_maddubs_epi16(*part, row), ones);
+                sums[at % 2] = _mm256_add_epi32(sums[at % 2], products);
+            }
+            *out = sum(_mm256_add_epi32(sums[0], sums[1]));
         }
     }
 
@@ -216,6 +279,17 @@ mod tests {
         }
 
         #[test]
+        fn both_ways_give_the_same_numbers_for_a_rough_query(
+            a in numbers::<i8>(-127..=127), b in numbers::<i8>(-127..=127),
+            q in numbers::<u8>(1..=127),
+        ) {
+            let (mut plain, mut fast) = ([0; 2], [1; 2]);
+            plain_all_rough(&[a, b], &q, &mut plain);
+            all_rough(&[a, b], &q, &mut fast);
+            prop_assert_eq!(plain, fast);
+        }
+
+        #[test]
         fn both_ways_give_the_same_numbers_for_raised_rows(
             a in numbers::<u8>(1..=15), b in numbers::<u8>(1..=15),
             q in numbers::<i8>(-7..=7), r in numbers::<i8>(-7..=7),
@@ -245,5 +319,7 @@ mod tests {
         let mut out = [0];
         all(&[[-127; DIMENSIONS]], &[[8191; DIMENSIONS]], &mut out);
         assert_eq!(out[0], -127 * 8191 * DIMENSIONS as i32);
+        all_rough(&[[-127; DIMENSIONS]], &[127; DIMENSIONS], &mut out);
+        assert_eq!(out[0], -127 * 127 * DIMENSIONS as i32);
     }
 }

@@ -15,6 +15,9 @@ const MOST_WORDS: usize = 2_000;
 /// Most bytes of one text that are read.
 const MOST_TEXT: usize = 16_000;
 
+/// What a word counts in the name, the description, a parameter's name and elsewhere.
+pub(crate) const FIELD_WEIGHTS: [f32; 4] = [1.0, 1.0, 0.8, 0.4];
+
 /// The fields of the keyword index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
@@ -23,9 +26,6 @@ pub(crate) enum Field {
     Parameter,
     Other,
 }
-
-/// How often a word occurs in each field, at most 255 times.
-pub(crate) type Counts = [u8; 4];
 
 /// A vector of length 1 in eight bits a number: numbers × scale.
 #[derive(Clone, PartialEq)]
@@ -66,7 +66,8 @@ pub(crate) struct Entry {
     pub(crate) pieces: Box<[u16]>,
     /// How many of `pieces` are the name's
     pub(crate) name_pieces: u16,
-    pub(crate) words: Vec<(Box<str>, Counts)>,
+    /// Each word with how often it occurs, weighted by field
+    pub(crate) words: Vec<(Box<str>, f32)>,
     /// Words in each field
     pub(crate) lengths: [u16; 4],
 }
@@ -106,8 +107,8 @@ impl Entry {
             head: Packed::of(&model::pieces(&head)),
             pieces: pieces.into_iter().take(MOST_PIECES).collect(),
             name_pieces: name_pieces as u16,
-            words: counted.words.into_iter().collect(),
             lengths: counted.lengths,
+            words: counted.weighted(),
         }
     }
 }
@@ -141,7 +142,7 @@ impl ToolDoc {
 
 #[derive(Default)]
 struct Counted {
-    words: BTreeMap<Box<str>, Counts>,
+    words: BTreeMap<Box<str>, [u8; 4]>,
     lengths: [u16; 4],
 }
 
@@ -159,6 +160,19 @@ impl Counted {
             };
             counts[at] = counts[at].saturating_add(1);
         });
+    }
+
+    fn weighted(self) -> Vec<(Box<str>, f32)> {
+        let weighted = |counts: [u8; 4]| {
+            let fields = counts.into_iter().zip(FIELD_WEIGHTS);
+            fields
+                .map(|(count, weight)| f32::from(count) * weight)
+                .sum()
+        };
+        let words = self.words.into_iter();
+        words
+            .map(|(word, counts)| (word, weighted(counts)))
+            .collect()
     }
 }
 

@@ -22,9 +22,47 @@ pub(crate) struct Tool {
     pub(crate) name: Box<str>,
     pub(crate) category: Box<str>,
     pub(crate) exact: Vec<Box<str>>,
-    pub(crate) pieces: Box<[u16]>,
-    pub(crate) name_pieces: u16,
     pub(crate) lengths: [u16; 4],
+}
+
+/// The pieces of all tools in slot order, one after the other: a search reads those of its
+/// candidates, and each hop to another place would make it wait.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct Pieces {
+    all: Vec<u16>,
+    /// Where each tool's pieces end, and how many of them are its name's
+    ends: Vec<(u32, u16)>,
+}
+
+impl Pieces {
+    /// Add a tool's distinct pieces, the name's first.
+    pub(crate) fn push(&mut self, pieces: &[u16], name: u16) {
+        self.all.extend(pieces);
+        self.ends
+            .push((self.all.len() as u32, name.min(pieces.len() as u16)));
+    }
+
+    /// All pieces of a tool, and those of its name.
+    pub(crate) fn of(&self, slot: usize) -> (&[u16], &[u16]) {
+        let start = match slot.checked_sub(1).and_then(|before| self.ends.get(before)) {
+            Some((end, _)) => *end,
+            None => 0,
+        };
+        let own = self.ends.get(slot).and_then(|(end, name)| {
+            let pieces = self.all.get(start as usize..*end as usize)?;
+            Some((pieces, &pieces[..usize::from(*name)]))
+        });
+        own.unwrap_or_default()
+    }
+
+    fn keep(&mut self, slots: &[Option<u32>]) {
+        let mut kept = Pieces::default();
+        for slot in (0..slots.len()).filter(|slot| slots[*slot].is_some()) {
+            let (pieces, name) = self.of(slot);
+            kept.push(pieces, name.len() as u16);
+        }
+        *self = kept;
+    }
 }
 
 /// Vectors of the same kind of all tools, in slot order.
@@ -32,13 +70,25 @@ pub(crate) struct Tool {
 pub(crate) struct Vectors {
     pub(crate) rows: Vec<Row>,
     pub(crate) scales: Vec<f32>,
+    /// The sum of each row: what a raised query adds too much
+    pub(crate) sums: Vec<i32>,
 }
 
 impl Vectors {
-    pub(crate) fn push(&mut self, packed: &Packed) {
+    pub(crate) fn new(rows: Vec<Row>, scales: Vec<f32>) -> Vectors {
+        let sums = rows.iter().map(sum).collect();
+        Vectors { rows, scales, sums }
+    }
+
+    fn push(&mut self, packed: &Packed) {
         self.rows.push(packed.row);
         self.scales.push(packed.scale);
+        self.sums.push(sum(&packed.row));
     }
+}
+
+fn sum(row: &Row) -> i32 {
+    row.iter().map(|x| i32::from(*x)).sum()
 }
 
 /// The index's content; searchers share it.
@@ -46,6 +96,7 @@ impl Vectors {
 pub(crate) struct Data {
     /// None where a tool was removed
     pub(crate) tools: Vec<Option<Arc<Tool>>>,
+    pub(crate) pieces: Pieces,
     pub(crate) whole: Vectors,
     pub(crate) head: Vectors,
     pub(crate) keywords: Keywords,
@@ -195,30 +246,24 @@ impl Data {
 
     fn insert(&mut self, entry: Entry) {
         let slot = self.tools.len() as u32;
-        for (word, counts) in &entry.words {
-            self.keywords.add(
-                word,
-                Posting {
-                    slot,
-                    counts: *counts,
-                },
-            );
+        for (word, count) in &entry.words {
+            let count = *count;
+            self.keywords.add(word, Posting { slot, count });
         }
         self.whole.push(&entry.whole);
         self.head.push(&entry.head);
+        self.pieces.push(&entry.pieces, entry.name_pieces);
         self.place(Tool {
             key: entry.key,
             id: entry.id,
             name: entry.name,
             category: entry.category,
             exact: entry.exact,
-            pieces: entry.pieces,
-            name_pieces: entry.name_pieces,
             lengths: entry.lengths,
         });
     }
 
-    /// Put a tool at the end of the list; its vectors and words are the caller's business.
+    /// Put a tool at the end of the list; its vectors, pieces and words are the caller's business.
     pub(crate) fn place(&mut self, tool: Tool) {
         let slot = self.tools.len() as u32;
         self.by_id.insert(tool.id.clone(), slot);
@@ -265,7 +310,9 @@ impl Data {
         for vectors in [&mut self.whole, &mut self.head] {
             keep(&mut vectors.rows, &slots);
             keep(&mut vectors.scales, &slots);
+            keep(&mut vectors.sums, &slots);
         }
+        self.pieces.keep(&slots);
         self.keywords.renumber(&slots);
         for slot in self
             .by_id

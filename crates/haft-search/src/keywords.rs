@@ -5,13 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::entry::Counts;
-
 /// One word in one tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Posting {
     pub(crate) slot: u32,
-    pub(crate) counts: Counts,
+    /// How often it occurs, each field's share weighted
+    pub(crate) count: f32,
 }
 
 /// Every word of every tool.

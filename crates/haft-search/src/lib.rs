@@ -16,6 +16,7 @@ mod entry;
 #[cfg(feature = "eval")]
 pub mod eval;
 mod fit;
+mod gloss;
 mod index;
 mod keywords;
 pub mod model;

@@ -8,7 +8,7 @@ use crate::dot::{self, RAISED_BY, Raised, Row};
 use crate::model::{self, DIMENSIONS};
 
 /// Products of one search at most; beyond it the query's lighter pieces are left out.
-const MOST_PRODUCTS: usize = 24_000;
+const MOST_PRODUCTS: usize = 16_000;
 /// Pieces of a query that are always looked at, however many the candidates have.
 const FEWEST_PIECES: usize = 24;
 
@@ -94,6 +94,7 @@ impl Pairs {
         let mut ids = Vec::new();
         for &id in tools.flatten() {
             if places.insert(id, ids.len() as u16) {
+                model::soon(id);
                 ids.push(id);
             }
         }

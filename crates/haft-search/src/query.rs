@@ -1,7 +1,8 @@
 //! A query made ready: clipped, cleaned, cut into words and pieces. Whatever comes in, the work
 //! that follows is bounded.
 
-use crate::dot::Wide;
+use crate::dot::{ROUGH_BY, Rough, Wide};
+use crate::gloss;
 use crate::model::{self, DIMENSIONS};
 use crate::synonyms;
 use crate::words::words;
@@ -37,6 +38,8 @@ pub(crate) struct Query {
     pub(crate) words: Vec<QueryWord>,
     pub(crate) pieces: Vec<u16>,
     pub(crate) vector: Wide,
+    /// The same with fewer bits, and what its numbers are to be multiplied by
+    pub(crate) rough: (Rough, f32),
     /// The vectors of its clauses; the whole where there is but one
     pub(crate) clauses: Vec<Wide>,
 }
@@ -47,7 +50,7 @@ impl Query {
         let mut pieces = Vec::new();
         let mut clauses = Vec::new();
         let mut whole = [0.0; DIMENSIONS];
-        for clause in text.split(CLAUSE_ENDS) {
+        for clause in gloss::glossed(&text).split(CLAUSE_ENDS) {
             let mut ids = model::pieces(clause);
             ids.truncate(MOST_PIECES - pieces.len());
             let sum = model::sum(&ids);
@@ -66,6 +69,7 @@ impl Query {
         Query {
             words: query_words(&text),
             pieces,
+            rough: rough(&vector),
             vector,
             clauses,
         }
@@ -140,6 +144,21 @@ fn cleaned(text: &str) -> String {
 fn wide(sum: [f32; DIMENSIONS]) -> Wide {
     // Rounded by hand: the function for it is a call on machines without SSE 4.
     model::scaled(sum).map(|x| (x * WIDE + 0.5_f32.copysign(x)) as i16)
+}
+
+fn rough(vector: &Wide) -> (Rough, f32) {
+    let largest = vector
+        .iter()
+        .map(|x| x.unsigned_abs())
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    let shrink = (ROUGH_BY - 1) as f32 / f32::from(largest);
+    let raised = |x: i16| {
+        let x = f32::from(x) * shrink;
+        (ROUGH_BY + (x + 0.5_f32.copysign(x)) as i32) as u8
+    };
+    (vector.map(raised), 1.0 / (shrink * WIDE))
 }
 
 #[cfg(test)]

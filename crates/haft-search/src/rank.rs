@@ -1,12 +1,15 @@
 //! Ranking: keyword and vector scores of every visible tool, joined by how much of the query the
 //! catalogue's words cover, then a second look at the best of them.
 
-use crate::dot;
-use crate::fit::{Parts, WEIGHTS, score};
+use std::cell::Cell;
+
+use crate::dot::{self, ROUGH_BY};
+use crate::fit::{Parts, Standing, WEIGHTS, score};
+use crate::index::Vectors;
 use crate::keywords::Posting;
 use crate::pairs::Pairs;
 use crate::query::{Query, WIDE};
-use crate::searcher::{FIELD_WEIGHTS, K1, Searcher};
+use crate::searcher::{K1, Searcher};
 
 /// Tools that get the second look: more for a short query, for which a look costs less.
 const FEWEST_CANDIDATES: usize = 40;
@@ -14,39 +17,71 @@ const MOST_CANDIDATES: usize = 80;
 const CANDIDATE_PIECES: usize = 1_600;
 /// Share of keywords in the first ranking where the catalogue knows every word.
 const KEYWORD_SHARE: f32 = 0.6;
+/// Candidates after the first that it is held against.
+const NEXT: usize = 9;
+/// Scores that are looked at together when the best are chosen.
+const BLOCK: usize = 64;
 /// A typed word must have so many characters to be completed.
 const SHORTEST_PREFIX: usize = 3;
 /// Completions of one word that are tried, and what each counts.
 const MOST_COMPLETIONS: usize = 8;
 const COMPLETION_WEIGHT: f32 = 0.4;
 
-/// The first ranking: every visible tool's scores, by slot.
-pub(crate) struct Scores {
+/// One number a tool and kind, by slot.
+#[derive(Default)]
+pub(crate) struct Lists {
     pub(crate) keywords: Vec<f32>,
+    /// Likeness by the rough query
     pub(crate) cosine: Vec<f32>,
     /// Both joined
     pub(crate) base: Vec<f32>,
     /// Summed weight of the query's words that a tool has
     matched: Vec<f32>,
+    dots: Vec<i32>,
+}
+
+impl Lists {
+    fn clear(&mut self, slots: usize) {
+        for list in [&mut self.keywords, &mut self.matched, &mut self.cosine] {
+            list.clear();
+            list.resize(slots, 0.0);
+        }
+        self.base.clear();
+        self.base.resize(slots, f32::NEG_INFINITY);
+        self.dots.resize(slots, 0);
+    }
+}
+
+thread_local! {
+    /// The lists of a search, kept for the next: the system would hand them out page by page
+    static KEPT: Cell<Lists> = Cell::default();
+}
+
+/// The first ranking: every visible tool's scores.
+pub(crate) struct Scores {
+    pub(crate) lists: Lists,
     known: f32,
     pub(crate) coverage: f32,
     most_keywords: f32,
     most_cosine: f32,
 }
 
+impl Drop for Scores {
+    fn drop(&mut self) {
+        KEPT.set(std::mem::take(&mut self.lists));
+    }
+}
+
 impl Scores {
     pub(crate) fn of(searcher: &Searcher, query: &Query) -> Scores {
-        let slots = searcher.norms.len();
         let mut scores = Scores {
-            keywords: vec![0.0; slots],
-            cosine: vec![0.0; slots],
-            base: vec![f32::NEG_INFINITY; slots],
-            matched: vec![0.0; slots],
+            lists: KEPT.take(),
             known: 0.0,
             coverage: 0.0,
             most_keywords: f32::MIN_POSITIVE,
             most_cosine: f32::MIN_POSITIVE,
         };
+        scores.lists.clear(searcher.norms.len());
         scores.add_words(searcher, query);
         scores.add_vectors(searcher, query);
         scores.join(searcher);
@@ -83,12 +118,11 @@ impl Scores {
             if !searcher.sees(posting.slot) {
                 continue;
             }
-            let [name, body, parameter, other] = posting.counts.map(f32::from);
-            let [a, b, c, d] = FIELD_WEIGHTS;
-            let count = name * a + body * b + parameter * c + other * d;
-            self.keywords[slot] += weight * count * (K1 + 1.0) / (count + searcher.norms[slot]);
+            let count = posting.count;
+            self.lists.keywords[slot] +=
+                weight * count * (K1 + 1.0) / (count + searcher.norms[slot]);
             if typed {
-                self.matched[slot] += weight;
+                self.lists.matched[slot] += weight;
             }
         }
     }
@@ -110,26 +144,19 @@ impl Scores {
 
     fn add_vectors(&mut self, searcher: &Searcher, query: &Query) {
         let whole = &searcher.data.whole;
-        let mut dots = Vec::new();
+        let (rough, shrink) = &query.rough;
         for run in &searcher.runs {
-            dots.clear();
-            dots.resize(run.len(), 0);
-            dot::all(
-                &whole.rows[run.clone()],
-                std::slice::from_ref(&query.vector),
-                &mut dots,
-            );
-            let scales = &whole.scales[run.clone()];
-            for ((cosine, dot), scale) in self.cosine[run.clone()].iter_mut().zip(&dots).zip(scales)
-            {
-                *cosine = *dot as f32 * scale / WIDE;
-                if *cosine > self.most_cosine {
-                    self.most_cosine = *cosine;
-                }
+            let dots = &mut self.lists.dots[run.clone()];
+            dot::all_rough(&whole.rows[run.clone()], rough, dots);
+            let stored = whole.scales[run.clone()]
+                .iter()
+                .zip(&whole.sums[run.clone()]);
+            let cosines = self.lists.cosine[run.clone()].iter_mut();
+            for ((cosine, dot), (scale, sum)) in cosines.zip(dots).zip(stored) {
+                *cosine = (*dot - ROUGH_BY * sum) as f32 * (scale * shrink);
             }
-            for keywords in &self.keywords[run.clone()] {
-                self.most_keywords = self.most_keywords.max(*keywords);
-            }
+            self.most_cosine = most(&self.lists.cosine[run.clone()], self.most_cosine);
+            self.most_keywords = most(&self.lists.keywords[run.clone()], self.most_keywords);
         }
     }
 
@@ -137,11 +164,41 @@ impl Scores {
         let by_words = KEYWORD_SHARE * self.coverage / self.most_keywords;
         let by_vectors = (1.0 - KEYWORD_SHARE * self.coverage) / self.most_cosine;
         for run in &searcher.runs {
-            for slot in run.clone() {
-                self.base[slot] = self.keywords[slot] * by_words + self.cosine[slot] * by_vectors;
+            let parts = self.lists.keywords[run.clone()]
+                .iter()
+                .zip(&self.lists.cosine[run.clone()]);
+            for (base, (keywords, cosine)) in self.lists.base[run.clone()].iter_mut().zip(parts) {
+                *base = keywords * by_words + cosine * by_vectors;
             }
         }
     }
+}
+
+/// How the first of these candidates stands before the next.
+pub(crate) fn standing(order: &[Candidate]) -> Standing {
+    let Some((first, others)) = order.split_first() else {
+        return Standing::default();
+    };
+    let next = &others[..others.len().min(NEXT)];
+    let mean = next.iter().map(|other| other.score).sum::<f32>() / next.len().max(1) as f32;
+    Standing {
+        best: first.parts,
+        rise: first.score - mean,
+    }
+}
+
+/// The largest of some numbers and `least`, none of which is missing. Four at a time, which the
+/// compiler does not find by itself.
+fn most(numbers: &[f32], least: f32) -> f32 {
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let (fours, rest) = numbers.as_chunks::<4>();
+    let mut most = [least; 4];
+    for four in fours {
+        for (most, number) in most.iter_mut().zip(four) {
+            *most = larger(*most, *number);
+        }
+    }
+    most.iter().chain(rest).copied().fold(least, larger)
 }
 
 fn visible_count(searcher: &Searcher, postings: &[Posting]) -> usize {
@@ -176,7 +233,7 @@ pub(crate) fn ranked(
 ) -> Vec<Candidate> {
     let count = CANDIDATE_PIECES / query.pieces.len().max(1);
     let count = count.clamp(FEWEST_CANDIDATES, MOST_CANDIDATES);
-    let mut slots = best(searcher, &scores.base, count);
+    let mut slots = best(searcher, &scores.lists.base, count);
     slots.extend(
         named
             .iter()
@@ -213,26 +270,53 @@ pub(crate) fn best(searcher: &Searcher, scores: &[f32], count: usize) -> Vec<u32
             .total_cmp(&scores[*a as usize])
             .then_with(|| id(*a).cmp(&id(*b)))
     };
-    // Slots that reach what the best so far have set as the bar; cut back now and then, which
-    // raises the bar, so that few are ever compared.
-    let room = (count * 4).max(1_024);
-    let mut slots: Vec<u32> = Vec::with_capacity(room);
-    let mut bar = f32::MIN;
+    let Some(bar) = bar(searcher, scores, count) else {
+        return Vec::new();
+    };
+    let mut slots: Vec<u32> = Vec::with_capacity(count + 16);
     for run in &searcher.runs {
-        for (slot, score) in run.clone().zip(&scores[run.clone()]) {
-            if *score >= bar {
-                slots.push(slot as u32);
-                if slots.len() == room && count > 0 {
-                    let (_, last, _) = slots.select_nth_unstable_by(count - 1, order);
-                    bar = scores[*last as usize];
-                    slots.truncate(count);
-                }
-            }
-        }
+        let reach = run.clone().zip(&scores[run.clone()]);
+        slots.extend(
+            reach
+                .filter(|(_, score)| **score >= bar)
+                .map(|(slot, _)| slot as u32),
+        );
     }
     slots.sort_unstable_by(order);
     slots.truncate(count);
     slots
+}
+
+/// The score that exactly `count` tools reach, more where several have the same; the lowest of
+/// all where there are fewer, none where no tool can be found.
+fn bar(searcher: &Searcher, scores: &[f32], count: usize) -> Option<f32> {
+    // The scores that reach what the best so far have set as the bar; cut back now and then,
+    // which raises the bar, so that few are ever compared.
+    let room = (count * 4).max(256);
+    let mut reached: Vec<f32> = Vec::with_capacity(room + BLOCK);
+    let mut bar = f32::MIN;
+    let descending = |a: &f32, b: &f32| b.total_cmp(a);
+    for run in &searcher.runs {
+        for block in scores[run.clone()].chunks(BLOCK) {
+            if most(block, f32::NEG_INFINITY) < bar {
+                continue;
+            }
+            reached.extend(block.iter().filter(|score| **score >= bar));
+            if reached.len() >= room && count > 0 {
+                let (_, last, _) = reached.select_nth_unstable_by(count - 1, descending);
+                bar = *last;
+                reached.truncate(count);
+            }
+        }
+    }
+    if reached.len() > count && count > 0 {
+        let (_, last, _) = reached.select_nth_unstable_by(count - 1, descending);
+        return Some(*last);
+    }
+    reached
+        .into_iter()
+        .filter(|_| count > 0)
+        .min_by(f32::total_cmp)
 }
 
 fn second_look(
@@ -242,47 +326,48 @@ fn second_look(
     slots: &[u32],
 ) -> Vec<Candidate> {
     let data = &searcher.data;
-    let tools: Vec<_> = slots
-        .iter()
-        .filter_map(|slot| Some((*slot, data.tool(*slot)?)))
-        .collect();
+    let places = || slots.iter().map(|slot| *slot as usize);
+    for at in places() {
+        dot::soon(&data.whole.rows[at]);
+        dot::soon(&data.head.rows[at]);
+    }
     let mut pairs = Pairs::new(
         &query.pieces,
-        tools.iter().map(|(_, tool)| &*tool.pieces),
+        places().map(|at| data.pieces.of(at).0),
         |piece| searcher.rarity(piece),
     );
     let mut dots = vec![0; query.clauses.len()];
-    let mut candidates = Vec::with_capacity(tools.len());
-    for (slot, tool) in tools {
-        let at = slot as usize;
+    let mut candidates = Vec::with_capacity(slots.len());
+    let alike = |vectors: &Vectors, at: usize| {
+        let mut dot = [0];
+        let query = std::slice::from_ref(&query.vector);
+        dot::all(&vectors.rows[at..=at], query, &mut dot);
+        dot[0] as f32 * vectors.scales[at] / WIDE
+    };
+    for at in places() {
         dot::all(&data.whole.rows[at..=at], &query.clauses, &mut dots);
         let clause = dots.iter().copied().max().unwrap_or(0) as f32 * data.whole.scales[at] / WIDE;
-        let mut head = [0];
-        dot::all(
-            &data.head.rows[at..=at],
-            std::slice::from_ref(&query.vector),
-            &mut head,
-        );
-        let name_pieces = usize::from(tool.name_pieces).min(tool.pieces.len());
+        let cosine = alike(&data.whole, at);
+        let (pieces, name) = data.pieces.of(at);
         let parts = Parts {
             exact: false,
             coverage: scores.coverage,
-            keywords: scores.keywords[at] / scores.most_keywords,
+            keywords: scores.lists.keywords[at] / scores.most_keywords,
             share: if scores.known > 0.0 {
-                scores.matched[at] / scores.known
+                scores.lists.matched[at] / scores.known
             } else {
                 0.0
             },
-            cosine: scores.cosine[at],
-            vector: scores.cosine[at] / scores.most_cosine,
-            head: head[0] as f32 * data.head.scales[at] / WIDE,
+            cosine,
+            vector: cosine / scores.most_cosine,
+            head: alike(&data.head, at),
             clause,
-            query_side: pairs.query_side(&tool.pieces),
-            tool_side: pairs.tool_side(&tool.pieces),
-            name: pairs.tool_side(&tool.pieces[..name_pieces]),
+            query_side: pairs.query_side(pieces),
+            tool_side: pairs.tool_side(pieces),
+            name: pairs.tool_side(name),
         };
         candidates.push(Candidate {
-            slot,
+            slot: at as u32,
             score: score(&parts.features(), &WEIGHTS),
             parts,
         });

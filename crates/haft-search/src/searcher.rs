@@ -5,11 +5,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::entry::exact_form;
+use crate::entry::{FIELD_WEIGHTS, exact_form};
 use crate::fit::{self, Parts};
 use crate::index::{Data, Tool};
 use crate::query::Query;
-use crate::rank::{Scores, ranked};
+use crate::rank::{Scores, ranked, standing};
 
 /// Longest query that could be a name typed whole.
 const LONGEST_NAME: usize = 256;
@@ -26,8 +26,6 @@ const COMMON: u16 = 1_000;
 /// The parameters of BM25.
 pub(crate) const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// What a word counts in the name, the description, a parameter's name and elsewhere.
-pub(crate) const FIELD_WEIGHTS: [f32; 4] = [1.0, 1.0, 0.8, 0.4];
 
 /// A tool that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,17 +122,15 @@ impl Searcher {
 
     fn count_statistics(&mut self) {
         let mut words = [0u64; 4];
-        for tool in self
-            .data
-            .tools
-            .iter()
-            .zip(&self.visible)
-            .filter_map(visible_tool)
-        {
-            for (sum, length) in words.iter_mut().zip(tool.lengths) {
+        for slot in self.runs.iter().cloned().flatten() {
+            let lengths = self
+                .data
+                .tool(slot as u32)
+                .map_or([0; 4], |tool| tool.lengths);
+            for (sum, length) in words.iter_mut().zip(lengths) {
                 *sum += u64::from(length);
             }
-            for &piece in &tool.pieces {
+            for &piece in self.data.pieces.of(slot).0 {
                 if let Some(tools) = self.piece_tools.get_mut(usize::from(piece)) {
                     *tools = tools.saturating_add(1);
                 }
@@ -207,7 +203,7 @@ impl Searcher {
         let order = ranked(self, &query, &scores, &named);
         let nothing_fits = match order.first() {
             None => true,
-            Some(best) => named.is_empty() && fit::is_too_far(&best.parts),
+            Some(_) => named.is_empty() && fit::is_too_far(&standing(&order)),
         };
         let hits = order.iter().take(limit).filter_map(|candidate| {
             let tool = self.data.tool(candidate.slot)?;
@@ -232,7 +228,7 @@ impl Searcher {
             return Some(place + 1);
         }
         // Beyond the candidates the first ranking stands; all of those lie before it.
-        let own = scores.base.get(slot as usize)?;
+        let own = scores.lists.base.get(slot as usize)?;
         let ahead = self.visible_slots().filter(|&other| {
             let tie = || {
                 self.data
@@ -242,7 +238,8 @@ impl Searcher {
             let outside = order
                 .iter()
                 .all(|candidate| candidate.slot as usize != other);
-            outside && (scores.base[other] > *own || (scores.base[other] == *own && tie()))
+            outside
+                && (scores.lists.base[other] > *own || (scores.lists.base[other] == *own && tie()))
         });
         Some(order.len() + ahead.count() + 1)
     }
@@ -252,6 +249,15 @@ impl Searcher {
     pub(crate) fn candidates(&self, text: &str) -> Vec<crate::rank::Candidate> {
         let query = Query::of(text);
         ranked(self, &query, &Scores::of(self, &query), &self.named(text))
+    }
+
+    /// How the best of all stands.
+    #[cfg(feature = "eval")]
+    pub(crate) fn standing(&self, text: &str) -> fit::Standing {
+        let query = Query::of(text);
+        let scores = Scores::of(self, &query);
+        let order = ranked(self, &query, &scores, &[]);
+        standing(&order)
     }
 
     #[cfg(feature = "eval")]
@@ -318,10 +324,6 @@ impl Searcher {
 fn rarity(all: usize, with: u16) -> f32 {
     let all = all as f32;
     (1.0 + all / (f32::from(with) + 0.5)).ln() / (1.0 + all / 0.5).ln().max(f32::MIN_POSITIVE)
-}
-
-fn visible_tool<'a>((tool, visible): (&'a Option<Arc<Tool>>, &bool)) -> Option<&'a Tool> {
-    tool.as_deref().filter(|_| *visible)
 }
 
 fn hit(tool: &Tool, score: f32, parts: &Parts) -> Hit {

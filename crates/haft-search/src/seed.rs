@@ -49,12 +49,12 @@ impl Searcher {
                         f32::NEG_INFINITY
                     }
                 };
-                other = scores.keywords.iter().map(found).collect();
+                other = scores.lists.keywords.iter().map(found).collect();
                 &other
             }
-            Scorer::Vectors | Scorer::Haft => &scores.cosine,
+            Scorer::Vectors | Scorer::Haft => &scores.lists.cosine,
             Scorer::Seed => {
-                other = self.seed_scores(&query, &scores.cosine);
+                other = self.seed_scores(&query, &scores.lists.cosine);
                 &other
             }
         };

@@ -3,13 +3,11 @@
 
 use serde::Serialize;
 
-use super::learn::Sample;
 use super::sets::{Asked, Set};
-use crate::fit::{FIT_FEATURES, FIT_THRESHOLD, FIT_WEIGHTS, Parts, score};
+use crate::fit::{FIT_FEATURES, FIT_THRESHOLD, FIT_WEIGHTS, Standing, score};
 
-/// At most this share of answerable queries may be refused; half of what is asked of us, since
-/// other sets will differ.
-const REFUSED: f64 = 0.01;
+/// At most this share of answerable queries may be refused.
+const REFUSED: f64 = 0.02;
 /// Queries of a set that are asked without their tools, and of the next set's catalogue.
 const ASKED: usize = 400;
 /// Tools of a small catalogue.
@@ -19,9 +17,9 @@ const STEPS: usize = 3_000;
 /// Best candidates of one set's queries, by whether there was anything to find.
 pub(super) struct Cases {
     /// The whole catalogue; a few tools with the right ones among them
-    present: [Vec<Parts>; 2],
+    present: [Vec<Standing>; 2],
     /// The right tools removed from the catalogue; another set's; a few tools without the right
-    absent: [Vec<Parts>; 3],
+    absent: [Vec<Standing>; 3],
 }
 
 /// How one set fares; shares in percent.
@@ -56,15 +54,10 @@ impl Abstention {
 }
 
 /// Ask a set's queries with and without their tools, and of another set.
-pub(super) fn cases(set: &Set, other: Option<&Set>, samples: &[Sample]) -> Cases {
+pub(super) fn cases(set: &Set, other: Option<&Set>) -> Cases {
     let step = (set.queries.len() / ASKED).max(1);
     let some = || set.queries.iter().step_by(step).take(ASKED).enumerate();
-    let best = |searcher: &crate::Searcher, text: &str| {
-        searcher
-            .candidates(text)
-            .first()
-            .map(|candidate| candidate.parts)
-    };
+    let best = |searcher: &crate::Searcher, text: &str| searcher.standing(text);
     let right = |query: &Asked, id: &str| query.relevant.iter().any(|right| right == id);
     let few = |number: usize, query: &Asked, with: bool| {
         let count = set.docs.len();
@@ -82,22 +75,25 @@ pub(super) fn cases(set: &Set, other: Option<&Set>, samples: &[Sample]) -> Cases
     };
     Cases {
         present: [
-            samples.iter().filter_map(|sample| sample.best).collect(),
+            set.queries
+                .iter()
+                .map(|query| set.searcher.standing(&query.text))
+                .collect(),
             some()
-                .filter_map(|(number, query)| few(number, query, true))
+                .map(|(number, query)| few(number, query, true))
                 .collect(),
         ],
         absent: [
             some()
-                .filter_map(|(_, query)| best(&set.index.view(|id| !right(query, id)), &query.text))
+                .map(|(_, query)| best(&set.index.view(|id| !right(query, id)), &query.text))
                 .collect(),
             other.map_or_else(Vec::new, |other| {
                 some()
-                    .filter_map(|(_, query)| best(&other.searcher, &query.text))
+                    .map(|(_, query)| best(&other.searcher, &query.text))
                     .collect()
             }),
             some()
-                .filter_map(|(number, query)| few(number, query, false))
+                .map(|(number, query)| few(number, query, false))
                 .collect(),
         ],
     }
@@ -147,8 +143,8 @@ fn figures(cases: &Cases, (weights, threshold): &([f32; FIT_FEATURES], f32)) -> 
     })
 }
 
-fn value(parts: &Parts, weights: &[f32; FIT_FEATURES]) -> f32 {
-    score(&parts.fit_features(), weights)
+fn value(parts: &Standing, weights: &[f32; FIT_FEATURES]) -> f32 {
+    score(&parts.features(), weights)
 }
 
 /// Weights that tell present from absent (logistic, every set and kind counting the same), and
@@ -166,7 +162,7 @@ pub(super) fn fit(cases: &[&Cases]) -> ([f32; FIT_FEATURES], f32) {
                 let picked = parts.iter().step_by(step);
                 let count = picked.len().max(1) as f64;
                 for parts in picked {
-                    let features = parts.fit_features().map(f64::from);
+                    let features = parts.features().map(f64::from);
                     let sum: f64 = features.iter().zip(&weights).map(|(f, w)| f * w).sum();
                     let off = 1.0 / (1.0 + (-sum).exp()) - wanted;
                     for (gradient, feature) in gradient.iter_mut().zip(features) {
@@ -187,7 +183,7 @@ pub(super) fn fit(cases: &[&Cases]) -> ([f32; FIT_FEATURES], f32) {
 /// The value below which [`REFUSED`] of the answerable queries lie, every set and kind of
 /// catalogue counting the same.
 fn threshold(cases: &[&Cases], weights: &[f32; FIT_FEATURES]) -> f32 {
-    let kinds: Vec<&Vec<Parts>> = cases.iter().flat_map(|case| &case.present).collect();
+    let kinds: Vec<&Vec<Standing>> = cases.iter().flat_map(|case| &case.present).collect();
     let mut values: Vec<(f32, f64)> = kinds
         .iter()
         .flat_map(|parts| {

@@ -4,7 +4,7 @@
 
 use super::measure::ndcg;
 use super::sets::Set;
-use crate::fit::{FEATURES, Parts, WEIGHTS, score};
+use crate::fit::{FEATURES, WEIGHTS, score};
 
 const STEPS: i32 = 400;
 const BATCH: usize = 150;
@@ -18,8 +18,6 @@ pub(super) struct Sample {
     candidates: Vec<([f32; FEATURES], bool)>,
     /// How many tools are right, found or not
     right: usize,
-    /// The parts of the best candidate under the weights in use
-    pub(super) best: Option<Parts>,
 }
 
 /// The candidates of every query of a set.
@@ -31,7 +29,6 @@ pub(super) fn samples(set: &Set) -> Vec<Sample> {
             Sample {
                 english: query.is_english(),
                 right: query.relevant.len(),
-                best: candidates.first().map(|candidate| candidate.parts),
                 candidates: candidates
                     .iter()
                     .map(|candidate| {

@@ -143,7 +143,7 @@ pub fn evaluate(options: &Options) -> Result<Report, EvalError> {
     let cases: Vec<abstain::Cases> = (0..sets.len())
         .map(|at| {
             let other = sets.get((at + 1) % sets.len()).filter(|_| sets.len() > 1);
-            abstain::cases(&sets[at], other, &samples[at])
+            abstain::cases(&sets[at], other)
         })
         .collect();
     let (fit_weights, fit_threshold) = abstain::fit(&cases.iter().collect::<Vec<_>>());

@@ -10,7 +10,7 @@ mod viterbi;
 
 pub use viterbi::pieces;
 
-use crate::dot::Raised;
+use crate::dot::{self, Raised};
 use trie::Trie;
 
 /// Numbers in a row.
@@ -59,6 +59,13 @@ fn row_bytes(id: u16) -> &'static [u8] {
         .0
         .get(at..at + ROW_BYTES)
         .unwrap_or(&[0x88; ROW_BYTES])
+}
+
+/// A piece's row will be read soon.
+pub(crate) fn soon(id: u16) {
+    if let Some(row) = row_bytes(id).as_array::<ROW_BYTES>() {
+        dot::soon(row);
+    }
 }
 
 /// The row of a piece before scaling, each number from −7 to 7 raised by 8. All numbers with an

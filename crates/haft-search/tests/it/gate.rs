@@ -1,6 +1,8 @@
 //! A small gate: the quality on parts of the development sets must not fall. The whole
 //! evaluation is `cargo xtask eval search`.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+
 use haft_search::Index;
 
 use crate::catalogue::{lines, tools};
@@ -51,4 +53,69 @@ fn intents_in_english_and_in_fifty_languages() {
             (|language| language != "en", 19, 75.0),
         ],
     );
+}
+
+#[test]
+fn nearly_every_language_finds_its_tools() {
+    let mut index = Index::new();
+    index.update(&tools("ha_intents"));
+    let searcher = index.searcher();
+    let mut languages: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for line in lines("ha_intents", "queries.jsonl.gz") {
+        let hits = searcher.search(line["query"].as_str().unwrap(), 5).hits;
+        let right = line["relevant"].as_array().unwrap();
+        let found = hits.iter().any(|hit| right.iter().any(|id| *id == *hit.id));
+        let language = line["lang"].as_str().unwrap_or("en").to_owned();
+        let (have, all) = languages.entry(language).or_default();
+        *have += usize::from(found);
+        *all += 1;
+    }
+    let weak: Vec<&String> = languages
+        .iter()
+        .filter(|(_, (have, all))| have * 100 < all * 65)
+        .map(|(language, _)| language)
+        .collect();
+    assert!(languages.len() - weak.len() >= 45, "{weak:?}");
+}
+
+/// The words that the dictionary translates, without the marks of stems.
+fn dictionary() -> HashSet<String> {
+    let lines = include_str!("../../data/gloss.txt").lines();
+    let words = lines
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once(':'))
+        .flat_map(|(words, _)| words.split_whitespace());
+    words
+        .map(|word| word.trim_end_matches('-').to_lowercase())
+        .collect()
+}
+
+#[test]
+fn the_dictionary_holds_no_query() {
+    let words = dictionary();
+    for set in ["metatool", "bfcl", "sealtools", "tldr", "ha_intents"] {
+        for line in lines(set, "queries.jsonl.gz") {
+            let query = line["query"].as_str().unwrap().to_lowercase();
+            let query = query.trim_matches(|c: char| !c.is_alphanumeric());
+            assert!(!words.contains(query), "{query}");
+        }
+    }
+}
+
+#[test]
+fn the_dictionary_leaves_english_alone() {
+    let words = dictionary();
+    let mut counted: HashMap<String, usize> = HashMap::new();
+    for set in ["metatool", "bfcl", "sealtools"] {
+        for tool in tools(set) {
+            let text = tool.description.to_lowercase();
+            let own: HashSet<&str> = text.split(|c: char| !c.is_alphabetic()).collect();
+            for word in own.into_iter().filter(|word| words.contains(*word)) {
+                *counted.entry(word.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    // A name or a foreign word may stand in a description or two.
+    counted.retain(|_, tools| *tools > 2);
+    assert!(counted.is_empty(), "{counted:?}");
 }
