@@ -3,6 +3,7 @@
 
 mod backtest;
 mod cli;
+mod clients;
 mod commands;
 mod completing;
 mod config;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::Seat;
+use crate::clients::Client;
 
 /// Serve the tools on standard input and output, or look after the servers whose tools haft uses.
 /// Put `haft mcp` where a client wants the command of an MCP server.
@@ -45,6 +46,44 @@ pub(crate) enum McpAction {
         /// The program and its arguments
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
+    },
+    /// Switch off a server that was added, or one of its tools
+    Disable {
+        /// Its name
+        name: String,
+        /// One of its tools, as the server calls it
+        tool: Option<String>,
+    },
+    /// Switch it on again
+    Enable {
+        /// Its name
+        name: String,
+        /// One of its tools, as the server calls it
+        tool: Option<String>,
+    },
+    /// Add the servers that an MCP client knows, after showing them
+    Import {
+        /// Whose config
+        client: Client,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Put haft into the config of an MCP client, after showing what would be written
+    Install {
+        /// Whose config
+        client: Client,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Take haft out of the config of an MCP client
+    Uninstall {
+        /// Whose config
+        client: Client,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
     },
     /// Remove a server that was added
     Remove {

@@ -69,7 +69,10 @@ fn speaks_for_a_person(command: &Command) -> bool {
         Command::Trust(command) => !command.revoke,
         Command::Skills(command) => matches!(command.action, Some(SkillsAction::Trust { .. })),
         Command::Policy(command) => matches!(command.action, PolicyAction::Allow { .. }),
-        Command::Mcp(command) => matches!(command.action, Some(McpAction::Add { .. })),
+        Command::Mcp(command) => matches!(
+            command.action,
+            Some(McpAction::Add { .. } | McpAction::Enable { .. } | McpAction::Import { .. })
+        ),
         _ => false,
     }
 }

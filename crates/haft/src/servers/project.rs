@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::config::{self, McpServer};
 use crate::home::Home;
@@ -36,6 +37,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<BTreeMap<String, McpServer>> {
     Ok(servers
         .map(|(name, entry)| (plain(&name), entry.into_server()))
         .collect())
+}
+
+/// A server as other clients write it, with the name that it has here.
+pub(crate) fn server(name: &str, entry: Value) -> Result<(String, McpServer)> {
+    let entry: Entry = serde_json::from_value(entry).context("not what such an entry holds")?;
+    Ok((plain(name), entry.into_server()))
 }
 
 impl Entry {

@@ -4,6 +4,7 @@
 mod approvals;
 mod backtest;
 mod bad_input;
+mod clients;
 mod clock;
 mod completions;
 mod config;

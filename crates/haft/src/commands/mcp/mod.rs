@@ -1,7 +1,10 @@
 //! `haft mcp`: haft's tools for MCP clients, and MCP servers whose tools haft uses.
 
+mod import;
+mod install;
 mod serve;
 mod servers;
+mod switch;
 mod token;
 
 use anyhow::Result;
@@ -17,6 +20,11 @@ pub(crate) fn run(command: cli::Mcp) -> Result<u8> {
             yes,
             command,
         }) => servers::add(&name, &env, yes, command),
+        Some(McpAction::Disable { name, tool }) => switch::run(&name, tool.as_deref(), false),
+        Some(McpAction::Enable { name, tool }) => switch::run(&name, tool.as_deref(), true),
+        Some(McpAction::Import { client, yes }) => import::run(client, yes),
+        Some(McpAction::Install { client, yes }) => install::install(client, yes),
+        Some(McpAction::Uninstall { client, yes }) => install::uninstall(client, yes),
         Some(McpAction::Remove { name }) => servers::remove(&name),
         Some(McpAction::List { json, workspace }) => servers::list(json, workspace),
         Some(McpAction::Test { name, workspace }) => servers::test(&name, workspace),

@@ -1,0 +1,53 @@
+//! Entries in JSON, with or without comments.
+
+use anyhow::Result;
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use serde_json::Value;
+
+use super::{Entry, NAME, not_understood};
+
+pub(super) fn with_entry(text: &str, list: &str, entry: &Entry) -> Result<String> {
+    let root = parsed(text)?;
+    let top = root
+        .object_value_or_create()
+        .ok_or_else(|| not_understood("it holds no object"))?;
+    let servers = top
+        .object_value_or_create(list)
+        .ok_or_else(|| not_understood(format!("`{list}` is no object")))?;
+    let args = entry.args.iter().cloned().map(CstInputValue::String);
+    let value = CstInputValue::Object(vec![
+        ("type".to_owned(), "stdio".into()),
+        ("command".to_owned(), entry.command.clone().into()),
+        ("args".to_owned(), CstInputValue::Array(args.collect())),
+    ]);
+    match servers.get(NAME) {
+        Some(old) => old.set_value(value),
+        None => {
+            servers.append(NAME, value);
+        }
+    }
+    Ok(root.to_string())
+}
+
+pub(super) fn without_entry(text: &str, list: &str) -> Result<Option<String>> {
+    let root = parsed(text)?;
+    let servers = |top: CstObject| top.object_value(list);
+    let Some(entry) = root
+        .object_value()
+        .and_then(servers)
+        .and_then(|servers| servers.get(NAME))
+    else {
+        return Ok(None);
+    };
+    entry.remove();
+    Ok(Some(root.to_string()))
+}
+
+pub(super) fn read(text: &str) -> Result<Value> {
+    Ok(parsed(text)?.to_serde_value().unwrap_or_default())
+}
+
+fn parsed(text: &str) -> Result<CstRootNode> {
+    CstRootNode::parse(text, &ParseOptions::default()).map_err(not_understood)
+}
