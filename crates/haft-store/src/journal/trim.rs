@@ -55,7 +55,7 @@ impl Journal {
 fn records(tx: &mut dyn Tx, last: i64) -> Result<Records, StoreError> {
     let mut found = Records::default();
     tx.each(
-        "SELECT count(*), sum(length(body)) FROM journal WHERE seq <= $1",
+        "SELECT count(*), sum(octet_length(body)) FROM journal WHERE seq <= $1",
         &[last.into()],
         &mut |row| {
             let count = row.cell(0)?.int().unwrap_or(0);
@@ -75,7 +75,7 @@ fn first_that_fits(tx: &mut dyn Tx, bytes: u64) -> Result<Option<i64>, StoreErro
     let mut left = i64::try_from(bytes).unwrap_or(i64::MAX);
     let mut first = None;
     tx.each(
-        "SELECT seq, length(body) FROM journal ORDER BY seq DESC",
+        "SELECT seq, octet_length(body) FROM journal ORDER BY seq DESC",
         &[],
         &mut |row| {
             left = left.saturating_sub(row.cell(1)?.int().unwrap_or(0) + AROUND);
