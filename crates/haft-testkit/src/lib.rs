@@ -11,6 +11,6 @@ mod random;
 pub use catalogue::{Task, catalogue, repeating, tasks};
 pub use fixtures::{Cells, pack};
 pub use house::{House, HouseBuilder};
-pub use peers::{npm, python};
+pub use peers::{clients, npm, python};
 pub use person::{Replies, Says};
 pub use random::Random;

@@ -15,6 +15,7 @@ const NPM: &[&str] = &[
     "@modelcontextprotocol/server-memory",
 ];
 
+const CLIENTS: &[&str] = &["@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.166.0"];
 const PYTHON: &[&str] = &["mcp"];
 
 /// A folder with `node_modules`, its programs in `node_modules/.bin`. `under` is the folder for
@@ -22,17 +23,29 @@ const PYTHON: &[&str] = &["mcp"];
 ///
 /// # Panics
 /// When it cannot be installed: a test that needs it has failed.
-#[allow(clippy::expect_used)]
 pub fn npm(under: &str) -> PathBuf {
-    install(under, "npm", NPM, |folder| {
-        fs::write(folder.join("package.json"), "{\"private\": true}\n").expect("a file");
-        let mut command = Command::new("npm");
-        command
-            .args(["install", "--no-audit", "--no-fund", "--loglevel=error"])
-            .args(NPM)
-            .current_dir(folder);
-        vec![command]
+    install(under, "npm", NPM, |folder| npm_install(folder, NPM))
+}
+
+/// MCP clients that people use, installed by npm; their programs are in `node_modules/.bin`.
+///
+/// # Panics
+/// When it cannot be installed: a test that needs it has failed.
+pub fn clients(under: &str) -> PathBuf {
+    install(under, "clients", CLIENTS, |folder| {
+        npm_install(folder, CLIENTS)
     })
+}
+
+#[allow(clippy::expect_used)]
+fn npm_install(folder: &Path, packages: &[&str]) -> Vec<Command> {
+    fs::write(folder.join("package.json"), "{\"private\": true}\n").expect("a file");
+    let mut command = Command::new("npm");
+    command
+        .args(["install", "--no-audit", "--no-fund", "--loglevel=error"])
+        .args(packages)
+        .current_dir(folder);
+    vec![command]
 }
 
 /// A virtual environment of Python, its programs in `bin`.

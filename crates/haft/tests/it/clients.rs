@@ -167,3 +167,32 @@ fn servers_of_other_clients_are_taken_over() {
     );
     run(&place, &["enable", "two"]).exits(0).says("on: two");
 }
+
+/// The clients themselves say that they know haft, and no longer when it is taken out.
+#[test]
+fn the_clients_see_it() {
+    let peers = haft_testkit::clients(env!("CARGO_TARGET_TMPDIR"));
+    let place = Place::new();
+    let listed = |program: &str| {
+        let mut command = std::process::Command::new(peers.join("node_modules/.bin").join(program));
+        place.settle(&mut command);
+        // They would call home, or look for news.
+        command
+            .env("HOME", place.beside("user"))
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .args(["mcp", "list"]);
+        finish(&mut command).exits(0).out.clone()
+    };
+    for (client, program, sign) in [
+        ("claude-code", "claude", "Connected"),
+        ("codex", "codex", "enabled"),
+    ] {
+        run(&place, &["install", client, "--yes"]).exits(0);
+        let there = listed(program);
+        let line = there.lines().find(|line| line.starts_with("haft"));
+        assert!(line.is_some_and(|line| line.contains(sign)), "{there}");
+        run(&place, &["uninstall", client, "--yes"]).exits(0);
+        let gone = listed(program);
+        assert!(!gone.lines().any(|line| line.starts_with("haft")), "{gone}");
+    }
+}
