@@ -4,7 +4,7 @@
 //! An [`Index`] holds tools as text ([`ToolDoc`]); a [`Searcher`] finds them for one caller, as
 //! if the index had never held what that caller may not see. A search joins a keyword index with
 //! vectors of the model in [`model`], by how much of the query the catalogue's words cover, and
-//! looks a second time at the best hundred, piece by piece.
+//! looks a second time at the best of them, piece by piece.
 //!
 //! No file is read and nothing is looked up elsewhere. What the crate does not do: decide who may
 //! see a tool, or what of it reaches a model.
