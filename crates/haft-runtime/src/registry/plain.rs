@@ -84,6 +84,7 @@ impl Plain {
                 Some(words) => texts(words).map(Plain::OneOf),
                 None => Some(Plain::Anything),
             },
+            None if only(schema, &["oneOf"]) => constants(schema.get("oneOf")?).map(Plain::OneOf),
             None => None,
             Some(Value::String(kind)) => Plain::of_type(kind, schema),
             // Keywords of one type do not touch values of another.
@@ -280,6 +281,22 @@ fn texts(list: &Value) -> Option<Vec<String>> {
     texts.map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
+/// The words of a choice in which each has its own description. A word that is there twice fits
+/// more than one of them, so it fits none.
+fn constants(choices: &Value) -> Option<Vec<String>> {
+    let mut words: Vec<String> = Vec::new();
+    for choice in choices.as_array()? {
+        let choice = choice.as_object()?;
+        let text = choice.get("type").is_none_or(|kind| kind == "string");
+        let word = choice.get("const")?.as_str()?;
+        if !text || !only(choice, &["type", "const"]) || words.iter().any(|known| known == word) {
+            return None;
+        }
+        words.push(word.to_owned());
+    }
+    Some(words)
+}
+
 fn is_width(format: Option<&Value>) -> bool {
     format.is_none_or(|format| {
         format
@@ -311,6 +328,7 @@ mod tests {
             ),
             Just(json!({"type": "string", "enum": ["a", "äb", ""]})),
             Just(json!({"enum": ["a", "b"]})),
+            Just(json!({"oneOf": [{"const": "a"}, {"type": "string", "const": "b"}]})),
             Just(json!({"type": ["string", "null"], "minLength": 1})),
             Just(json!({"type": ["integer", "null"], "format": "uint32", "minimum": 0})),
             (-3..3i64, -3..3i64)
@@ -379,6 +397,10 @@ mod tests {
                 "limit": {"type": ["integer", "null"], "format": "uint32", "minimum": 1},
                 "mode": {"type": "string", "enum": ["text", "binary"]},
                 "tags": {"type": "array", "items": {"type": "string"}},
+                "scope": {"description": "whose", "oneOf": [
+                    {"type": "string", "const": "mine", "description": "mine alone"},
+                    {"const": "ours"},
+                ]},
             },
             "required": ["path"],
             "additionalProperties": false,
@@ -390,6 +412,8 @@ mod tests {
             true,
         );
         check(json!({"tags": [], "limit": null, "path": "a"}), true);
+        check(json!({"path": "a", "scope": "ours"}), true);
+        check(json!({"path": "a", "scope": "yours"}), false);
         check(json!({"path": ""}), false);
         check(json!({"limit": 2}), false);
         check(json!({"path": "a", "pth": "b"}), false);
@@ -403,6 +427,9 @@ mod tests {
             json!({"type": "string", "format": "uri"}),
             json!({"$ref": "#/$defs/a"}),
             json!({"anyOf": [{"type": "string"}]}),
+            json!({"oneOf": [{"const": "a"}, {"const": "a"}]}),
+            json!({"oneOf": [{"const": "a"}, {"type": "string"}]}),
+            json!({"oneOf": [{"type": "integer", "const": "a"}]}),
             json!({"type": "object", "required": ["a", "a"]}),
             json!({"type": "object", "additionalProperties": {"type": "string"}}),
             json!({"type": "integer", "multipleOf": 2}),
