@@ -1,12 +1,15 @@
 //! MCP both ways. [`Server`] offers the tools of a runtime to any MCP client; every call a client
-//! makes walks the same pipeline as all others. This crate opens nothing by itself: whoever starts
-//! a server hands it a stream or a listener.
+//! makes walks the same pipeline as all others. [`Fleet`] puts the tools of other servers among
+//! ours. This crate opens nothing by itself: whoever starts a server hands it a stream or a
+//! listener, and the host starts programs and makes requests.
 
 mod client;
 mod server;
 mod wire;
 
-pub use client::{Fleet, Health, Manifests, RemoteSpec};
+pub use client::{
+    Browser, Fleet, Hands, Health, HttpServer, OauthSpec, Record, Records, RemoteSpec, Way,
+};
 pub use server::{
     Completion, HttpConfig, Offer, Offered, Prompt, Reading, Resource, ResourceTemplate, Server,
     ServerConfig,

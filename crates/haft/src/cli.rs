@@ -14,7 +14,7 @@ use haft_runtime::{PromptStyle, Shape};
 
 use crate::completing::{agents, levels, profiles, providers, tool_names};
 
-pub(crate) use mcp::{Mcp, McpAction};
+pub(crate) use mcp::{Mcp, McpAction, McpAdd};
 pub(crate) use secret::{Secret, SecretAction};
 
 /// The handle between a model and its tools.

@@ -16,7 +16,7 @@ use haft_host::{
     ReadGit, ReadSystem, RealPaths, RunProcesses, Sandbox, SearchText, UndoFiles, WorkersConfig,
     Workspace, WriteFiles,
 };
-use haft_mcp::Fleet;
+use haft_mcp::{Browser, Fleet, Hands};
 use haft_policy::{Layer, Places, Policy, PolicyError, Who};
 use haft_runtime::{
     Entry, EventBus, Filters, IndexStore, Injection, RememberRule, Runtime, RuntimeConfig, Session,
@@ -84,6 +84,8 @@ pub(crate) struct Wants {
     pub(crate) background: bool,
     /// What is said here about showing tools goes before the config
     pub(crate) injection: Injection,
+    /// Shows pages at which to log in to MCP servers
+    pub(crate) browser: Option<Arc<dyn Browser>>,
 }
 
 impl House {
@@ -140,7 +142,12 @@ impl House {
             wants.outlet,
             wants.background,
         )?;
-        let fleet = gathered(&home, &mut loaded, &runtime, &processes, &recording);
+        let hands = Hands {
+            processes: processes.clone(),
+            records: Arc::new(servers::Kept::new(&home, recording.clone())),
+            browser: wants.browser,
+        };
+        let fleet = gathered(&home, &mut loaded, &runtime, &hands);
         let (caller, skills) = skills::handed_to(caller, &runtime, &home, &loaded)?;
         let session = runtime.enter(haft_runtime::Seat {
             caller,
@@ -177,16 +184,9 @@ impl House {
 }
 
 /// The servers of others, with what is known of their tools.
-fn gathered(
-    home: &Home,
-    loaded: &mut Loaded,
-    runtime: &Arc<Runtime>,
-    processes: &RunProcesses,
-    recording: &Arc<Recording>,
-) -> Fleet {
+fn gathered(home: &Home, loaded: &mut Loaded, runtime: &Arc<Runtime>, hands: &Hands) -> Fleet {
     let specs = servers::ready(home, loaded);
-    let kept = Arc::new(servers::Kept::new(home, recording.clone()));
-    let fleet = Fleet::gather(specs, runtime, processes, kept);
+    let fleet = Fleet::gather(specs, runtime, hands);
     for server in fleet.unknown() {
         loaded.notices.push(format!(
             "nobody has looked at the MCP server `{server}` yet: run `haft mcp test {server}`"

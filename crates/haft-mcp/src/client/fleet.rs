@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use haft_core::{DynTool, Source, ToolError};
-use haft_host::RunProcesses;
 use haft_runtime::Runtime;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Manifests;
+use super::connect::Hands;
 use super::definition::{self, Manifest};
 use super::remote::{Remote, RemoteSpec};
 use super::tool::{Agree, RemoteTool};
+use super::{Record, Records};
 
 /// Servers of others, and what is known of them.
 pub struct Fleet {
@@ -23,7 +23,7 @@ struct Member {
     remote: OnceLock<Arc<Remote>>,
     spec: RemoteSpec,
     manifest: Mutex<Manifest>,
-    manifests: Arc<dyn Manifests>,
+    records: Arc<dyn Records>,
     runtime: Weak<Runtime>,
 }
 
@@ -42,23 +42,19 @@ pub struct Health {
 
 impl Fleet {
     /// Register what is known of these servers. Nothing is started.
-    pub fn gather(
-        specs: Vec<RemoteSpec>,
-        runtime: &Arc<Runtime>,
-        processes: &RunProcesses,
-        manifests: Arc<dyn Manifests>,
-    ) -> Self {
+    pub fn gather(specs: Vec<RemoteSpec>, runtime: &Arc<Runtime>, hands: &Hands) -> Self {
         let mut members = BTreeMap::new();
         for spec in specs {
-            let manifest = manifests
-                .load(&spec.name)
+            let manifest = hands
+                .records
+                .load(Record::Manifest, &spec.name)
                 .and_then(|bytes| serde_json::from_slice(&bytes).ok());
             let known = manifest.is_some();
             let member = Arc::new(Member {
                 remote: OnceLock::new(),
                 spec: spec.clone(),
                 manifest: Mutex::new(manifest.unwrap_or_default()),
-                manifests: manifests.clone(),
+                records: hands.records.clone(),
                 runtime: Arc::downgrade(runtime),
             });
             let renewed = {
@@ -69,7 +65,7 @@ impl Fleet {
                     }
                 })
             };
-            let remote = Arc::new(Remote::new(spec.clone(), processes.clone(), renewed));
+            let remote = Arc::new(Remote::new(spec.clone(), hands.clone(), renewed));
             let _first = member.remote.set(remote);
             if known {
                 member.register();
@@ -147,14 +143,20 @@ impl Member {
             tools: manifest.distinct().len(),
             // Four characters make about one token.
             tokens: bytes / 4,
-            known: self.manifests.load(&self.spec.name).is_some(),
+            known: self
+                .records
+                .load(Record::Manifest, &self.spec.name)
+                .is_some(),
             changed: manifest.agreed.into_keys().collect(),
         }
     }
 
     /// The server says what it offers now.
     fn renew(self: &Arc<Self>, instructions: Option<String>, tools: Vec<Value>) {
-        let known = self.manifests.load(&self.spec.name).is_some();
+        let known = self
+            .records
+            .load(Record::Manifest, &self.spec.name)
+            .is_some();
         {
             let mut manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
             let new = manifest.renewed(instructions, tools);
@@ -184,7 +186,8 @@ impl Member {
 
     fn save(&self) {
         if let Ok(bytes) = serde_json::to_vec(&self.manifest()) {
-            self.manifests.save(&self.spec.name, &bytes);
+            let name = &self.spec.name;
+            self.records.save(Record::Manifest, name, &bytes);
         }
     }
 

@@ -2,19 +2,35 @@
 //! looked at, so nothing has to run to be listed or found; a server starts with the first call, is
 //! started again when it dies, and stopped when nobody needs it.
 
+mod connect;
 mod definition;
+mod events;
 mod fleet;
+mod http;
+mod login;
+mod oversize;
 mod remote;
 mod result;
 mod side;
 mod tool;
 
+pub use self::connect::{Hands, HttpServer, Way};
 pub use self::fleet::{Fleet, Health};
+pub use self::login::{Browser, OauthSpec};
 pub use self::remote::RemoteSpec;
 
-/// Where what is known of servers is kept between runs.
-pub trait Manifests: Send + Sync {
-    fn load(&self, server: &str) -> Option<Vec<u8>>;
+/// What is kept of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Record {
+    /// What it offers
+    Manifest,
+    /// Credentials: for the owner's eyes only
+    Login,
+}
 
-    fn save(&self, server: &str, manifest: &[u8]);
+/// Where what is known of servers is kept between runs.
+pub trait Records: Send + Sync {
+    fn load(&self, record: Record, server: &str) -> Option<Vec<u8>>;
+
+    fn save(&self, record: Record, server: &str, bytes: &[u8]);
 }

@@ -5,24 +5,20 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};
 use std::time::Duration;
 
 use haft_core::{BoxFuture, ErrorCode, ToolError};
-use haft_host::{Complaints, Partner, PartnerProgram, Reader, RunProcesses, Writer};
-use rmcp::model::ProtocolVersion;
-use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService, ServiceError,
-    serve_client_with_lifecycle,
-};
-use rmcp::transport::async_rw::AsyncRwTransport;
+use haft_host::{Complaints, Partner};
+use rmcp::model::ErrorCode as RpcCode;
+use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::connect::{self, Greeting, Hands, Way};
+use super::login::Login;
 use super::side::{Shared, Side};
 
 /// How long a server may take until it can be called.
 const START: Duration = Duration::from_secs(60);
-/// Bytes of one message of a server.
-const MESSAGE: usize = 32 * 1024 * 1024;
 /// First and longest pause before a server that died is started again.
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -31,7 +27,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct RemoteSpec {
     pub name: String,
-    pub program: PartnerProgram,
+    pub way: Way,
     /// Longest silence during a call
     pub timeout: Duration,
     /// Stopped after this long without a call
@@ -47,7 +43,8 @@ pub(super) type Service = RunningService<RoleClient, Side>;
 /// A server with its connection, if it has one.
 pub(super) struct Remote {
     pub(super) spec: RemoteSpec,
-    processes: RunProcesses,
+    hands: Hands,
+    login: Option<Arc<Login>>,
     state: Mutex<State>,
     complaints: StdMutex<Complaints>,
     /// Told what the server offers whenever that is known anew
@@ -101,12 +98,17 @@ impl Drop for Running {
 impl Remote {
     pub(super) fn new(
         spec: RemoteSpec,
-        processes: RunProcesses,
+        hands: Hands,
         renewed: Box<dyn Fn(Option<String>, Vec<Value>) + Send + Sync>,
     ) -> Self {
+        let login = match &spec.way {
+            Way::Http(http) => connect::login(&spec.name, http, &hands).ok().map(Arc::new),
+            Way::Program(_) => None,
+        };
         Remote {
             spec,
-            processes,
+            hands,
+            login,
             state: Mutex::default(),
             complaints: StdMutex::default(),
             renewed,
@@ -161,7 +163,20 @@ impl Remote {
         self.state.lock().await.failures = 0;
     }
 
-    fn unavailable(&self, reason: impl std::fmt::Display) -> ToolError {
+    /// The server wants a login, and nobody was there for it.
+    pub(super) fn wants_login(&self) -> Option<ToolError> {
+        let missed = self.login.as_ref().is_some_and(|login| login.is_missed());
+        let name = &self.spec.name;
+        missed.then(|| {
+            ToolError::not_available(format!("the MCP server `{name}` wants a login"))
+                .hint(format!("run `haft mcp login {name}`"))
+        })
+    }
+
+    pub(super) fn unavailable(&self, reason: impl std::fmt::Display) -> ToolError {
+        if let Some(error) = self.wants_login() {
+            return error;
+        }
         let complaints = self.complaints();
         let last = complaints
             .lines()
@@ -182,22 +197,31 @@ impl Remote {
     }
 
     async fn start(self: &Arc<Self>) -> Result<Arc<Running>, ToolError> {
-        let (partner, reader, writer) = self.processes.partner(&self.spec.program)?;
-        *self
-            .complaints
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = partner.complaints();
         let shared = Arc::new(Shared::default());
-        let starting = greet(Side(shared.clone()), reader, writer);
-        let service = match tokio::time::timeout(START, starting).await {
-            Ok(Ok(service)) => service,
-            Ok(Err(error)) => return Err(self.unavailable(error)),
-            Err(_) => return Err(self.unavailable(format!("no answer within {START:?}"))),
+        // A person who has to log in takes longer.
+        let patience = match self.hands.browser {
+            Some(_) => START * 15,
+            None => START,
+        };
+        let mut slow = false;
+        let (partner, service) = loop {
+            let (partner, greeting) = self.reached(Side(shared.clone()), slow)?;
+            match tokio::time::timeout(patience, greeting).await {
+                Ok(Ok(service)) => break (partner, service),
+                // It answers the first question when it has been given up: a program that takes
+                // long to start.
+                Ok(Err(
+                    ClientInitializeError::ConflictInitResponseId(..)
+                    | ClientInitializeError::UncorrelatedErrorResponse { .. },
+                )) if !slow => slow = true,
+                Ok(Err(error)) => return Err(self.unavailable(told(&error))),
+                Err(_) => return Err(self.unavailable(format!("no answer within {patience:?}"))),
+            }
         };
         let listed = tokio::time::timeout(START, offered(service.peer().clone())).await;
         let (instructions, tools) = match listed {
             Ok(Ok(offered)) => offered,
-            Ok(Err(error)) => return Err(self.unavailable(error)),
+            Ok(Err(error)) => return Err(self.unavailable(told(&error))),
             Err(_) => return Err(self.unavailable("it does not say what it offers")),
         };
         (self.renewed)(instructions, tools);
@@ -205,7 +229,7 @@ impl Remote {
             service,
             shared,
             used: StdMutex::new(Instant::now()),
-            partner: StdMutex::new(Some(partner)),
+            partner: StdMutex::new(partner),
             watching: StdMutex::default(),
         });
         let watching = tokio::spawn(watch(Arc::downgrade(self), Arc::downgrade(&running)));
@@ -214,6 +238,27 @@ impl Remote {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(watching);
         Ok(running)
+    }
+
+    /// The server, started if it is a program, and how it is greeted.
+    fn reached(&self, side: Side, slow: bool) -> Result<(Option<Partner>, Greeting), ToolError> {
+        match (&self.spec.way, &self.login) {
+            (Way::Program(program), _) => {
+                let (partner, greeting) =
+                    connect::with_program(side, slow, program, &self.hands.processes)?;
+                let mut complaints = self
+                    .complaints
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                *complaints = partner.complaints();
+                Ok((Some(partner), greeting))
+            }
+            (Way::Http(http), Some(login)) => {
+                let greeting = connect::over_http(side, http, login.clone());
+                Ok((None, greeting.map_err(|error| self.unavailable(error))?))
+            }
+            (Way::Http(_), None) => Err(self.unavailable("its URL cannot be used")),
+        }
     }
 
     /// Let the server go.
@@ -248,19 +293,18 @@ impl State {
     }
 }
 
-/// Agree on a revision with a server: the newest, or what older servers speak.
-fn greet(
-    side: Side,
-    reader: Reader,
-    writer: Writer,
-) -> BoxFuture<'static, Result<Service, ClientInitializeError>> {
-    let transport =
-        AsyncRwTransport::<RoleClient, _, _>::new(reader, writer).with_max_line_length(MESSAGE);
-    let lifecycle = ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::V_2025_11_25),
-    };
-    Box::pin(serve_client_with_lifecycle(side, transport, lifecycle))
+/// An error with what it came from.
+pub(super) fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
 }
 
 type Offered = (Option<String>, Vec<Value>);
@@ -268,7 +312,13 @@ type Offered = (Option<String>, Vec<Value>);
 /// What a server offers.
 fn offered(peer: Peer<RoleClient>) -> BoxFuture<'static, Result<Offered, ServiceError>> {
     Box::pin(async move {
-        let tools = peer.list_all_tools().await?;
+        let tools = match peer.list_all_tools().await {
+            // A server without tools need not know the question.
+            Err(ServiceError::McpError(error)) if error.code == RpcCode::METHOD_NOT_FOUND => {
+                Vec::new()
+            }
+            tools => tools?,
+        };
         let tools = tools
             .iter()
             .filter_map(|tool| serde_json::to_value(tool).ok())

@@ -7,11 +7,14 @@ use haft_core::{
     BoxFuture, DynTool, Effects, ErrorCode, Inquiry, InquiryKind, Output, Prepared, Repeat,
     Resource, ToolContext, ToolError, ToolResult, ToolSpec,
 };
+use haft_host::WebError;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::ServiceError;
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::{Value, json};
 
-use super::remote::{Remote, Running};
+use super::remote::{Remote, Running, told};
 use super::result;
 use super::side::{Listening, Said};
 
@@ -152,9 +155,10 @@ impl RemoteCall {
             kind: InquiryKind::Elicitation,
             params: form,
         };
-        cx.inquire(&inquiry)
-            .await
-            .unwrap_or_else(|| json!({"action": "decline"}))
+        let answer = cx.inquire(&inquiry).await;
+        let mut answer = answer.unwrap_or_else(|| json!({"action": "decline"}));
+        fill_in_defaults(&inquiry.params, &mut answer);
+        answer
     }
 
     fn failure(&self, error: ServiceError) -> ToolError {
@@ -163,6 +167,9 @@ impl RemoteCall {
             ServiceError::McpError(error) => {
                 let text = format!("`{server}` answered with an error: {}", error.message);
                 ToolError::failed(text)
+            }
+            ServiceError::TransportSend(error) if was_not_sent(&error) => {
+                self.remote.unavailable(told(&error))
             }
             // It may have happened before the server went away.
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
@@ -178,6 +185,39 @@ impl RemoteCall {
             }
             other => ToolError::failed(format!("`{server}`: {other}")),
         }
+    }
+}
+
+/// What a person has left out of a form gets the value that the form proposes.
+fn fill_in_defaults(form: &Value, answer: &mut Value) {
+    if answer["action"] != "accept" {
+        return;
+    }
+    if !answer["content"].is_object() {
+        answer["content"] = json!({});
+    }
+    let fields = form["requestedSchema"]["properties"].as_object();
+    for (name, field) in fields.into_iter().flatten() {
+        if let Some(default) = field.get("default")
+            && answer["content"].get(name).is_none()
+        {
+            answer["content"][name] = default.clone();
+        }
+    }
+}
+
+/// Whether an error says that the request never reached the server, or was turned away unread.
+fn was_not_sent(error: &DynamicTransportError) -> bool {
+    use StreamableHttpError::{AuthRequired, Client, HttpStatus, InsufficientScope};
+    use WebError::{Connect, Header, NoSuchHost, Port, Refused, Tls, Url};
+    let error = error.error.downcast_ref::<StreamableHttpError<WebError>>();
+    match error {
+        Some(AuthRequired(_) | InsufficientScope(_) | HttpStatus(_)) => true,
+        Some(Client(error)) => matches!(
+            error,
+            Connect(_) | Tls(_) | Header(_) | NoSuchHost | Port(_) | Refused(_) | Url(_)
+        ),
+        _ => false,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft_core::{Call, ErrorCode, Event, EventKind, EventSink, Outcome};
 use haft_host::{FilesConfig, PartnerProgram, ProcessConfig, RunProcesses, Workspace};
-use haft_mcp::{Fleet, Manifests, RemoteSpec};
+use haft_mcp::{Fleet, Hands, Record, Records, RemoteSpec, Way};
 use haft_runtime::{Runtime, Session};
 use haft_testkit::{House, Says};
 use serde_json::json;
@@ -14,16 +14,17 @@ use tempfile::TempDir;
 
 /// What is known of servers, for the length of a test.
 #[derive(Default)]
-struct Remembered(Mutex<HashMap<String, Vec<u8>>>);
+pub(crate) struct Remembered(Mutex<HashMap<(Record, String), Vec<u8>>>);
 
-impl Manifests for Remembered {
-    fn load(&self, server: &str) -> Option<Vec<u8>> {
-        self.0.lock().unwrap().get(server).cloned()
+impl Records for Remembered {
+    fn load(&self, record: Record, server: &str) -> Option<Vec<u8>> {
+        let all = self.0.lock().unwrap();
+        all.get(&(record, server.to_owned())).cloned()
     }
 
-    fn save(&self, server: &str, manifest: &[u8]) {
+    fn save(&self, record: Record, server: &str, bytes: &[u8]) {
         let mut all = self.0.lock().unwrap();
-        all.insert(server.to_owned(), manifest.to_vec());
+        all.insert((record, server.to_owned()), bytes.to_vec());
     }
 }
 
@@ -75,19 +76,23 @@ impl Faulty {
         let state = folder.path().join("state");
         let spec = RemoteSpec {
             name: "faulty".into(),
-            program: PartnerProgram {
+            way: Way::Program(PartnerProgram {
                 command: "python3".into(),
                 args: vec![script.into(), mode.into(), state.display().to_string()],
                 ..PartnerProgram::default()
-            },
+            }),
             timeout: Duration::from_secs(60),
             idle: Duration::from_secs(300),
             disabled_tools: vec!["off".into()],
             trust_annotations: false,
         };
         let runtime = house.runtime.clone();
-        let manifests = Arc::new(Remembered::default());
-        let fleet = Fleet::gather(vec![spec], &runtime, &processes, manifests);
+        let hands = Hands {
+            processes,
+            records: Arc::new(Remembered::default()),
+            browser: None,
+        };
+        let fleet = Fleet::gather(vec![spec], &runtime, &hands);
         Faulty {
             runtime,
             session,

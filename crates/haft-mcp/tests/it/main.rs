@@ -6,4 +6,5 @@ mod asking;
 mod client;
 mod conformance;
 mod faults;
+mod over_http;
 mod server;

@@ -34,19 +34,7 @@ pub(crate) struct Mcp {
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpAction {
     /// Add a server, after showing what would be run, and look at its tools
-    Add {
-        /// Its name, as it stands in the names of its tools
-        name: String,
-        /// A variable it is to see; `${NAME}` is filled in when it starts
-        #[arg(long, short, value_name = "KEY=VALUE")]
-        env: Vec<String>,
-        /// Do not ask
-        #[arg(long, short)]
-        yes: bool,
-        /// The program and its arguments
-        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-        command: Vec<String>,
-    },
+    Add(McpAdd),
     /// Switch off a server that was added, or one of its tools
     Disable {
         /// Its name
@@ -107,4 +95,35 @@ pub(crate) enum McpAction {
         #[arg(long, value_name = "DIR")]
         workspace: Option<PathBuf>,
     },
+    /// Log in at a server in the browser
+    Login {
+        /// Its name
+        name: String,
+        /// Folder whose haft.yaml counts [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+    },
+    /// Forget the login at a server
+    Logout {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpAdd {
+    /// Its name, as it stands in the names of its tools
+    pub(crate) name: String,
+    /// A variable it is to see; `${NAME}` is filled in when it starts
+    #[arg(long, short, value_name = "KEY=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// A header to send to a URL; `${NAME}` and `${secret:NAME}` are filled in when it is sent
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// The program and its arguments, or the URL of a server that is running
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<String>,
 }

@@ -2,6 +2,8 @@
 //! read. A value that is not given stays empty here, so that files can be laid over each other;
 //! the accessors know what holds then.
 
+// Long because it is the list of all keys, section by section.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -63,12 +65,46 @@ pub(crate) struct McpSection {
     pub(crate) servers: BTreeMap<String, McpServer>,
 }
 
-/// One MCP server: a program that speaks MCP on its standard input and output
+/// What is known of haft at a server at which one logs in. Most need nothing of this.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct McpOauth {
+    /// The client id, where the server registers nobody by itself
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) client_id: Option<String>,
+    /// Its secret, best as `secret:NAME`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) client_secret: Option<String>,
+    /// The URL of a document that describes this client, for servers that take one as the id
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) client_metadata_url: Option<String>,
+    /// Scopes to ask for, in the place of those that the server proposes
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) scopes: Vec<String>,
+}
+
+impl McpOauth {
+    fn is_default(&self) -> bool {
+        *self == McpOauth::default()
+    }
+}
+
+/// One MCP server: a program that speaks MCP on its standard streams, or a URL
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct McpServer {
-    /// The program
+    /// The program, for a server that haft starts
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) command: String,
+    /// The URL, for a server that is reached over streamable HTTP
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
+    /// Headers sent with each request, such as `Authorization: Bearer ${secret:NAME}`
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) headers: BTreeMap<String, String>,
+    /// For servers at which one logs in with `haft mcp login`
+    #[serde(skip_serializing_if = "McpOauth::is_default")]
+    pub(crate) oauth: McpOauth,
     /// Its arguments
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) args: Vec<String>,

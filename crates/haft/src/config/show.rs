@@ -18,8 +18,11 @@ pub(crate) enum Format {
 pub(crate) fn show(config: &Config, format: Format) -> anyhow::Result<String> {
     let mut config = config.spelled_out();
     for server in config.mcp.servers.values_mut() {
-        for (key, value) in &mut server.env {
+        for (key, value) in server.env.iter_mut().chain(&mut server.headers) {
             hide(key, value);
+        }
+        if let Some(secret) = &mut server.oauth.client_secret {
+            hide("client_secret", secret);
         }
         for arg in &mut server.args {
             *arg = mask(arg).text.into_owned();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use haft_host::PartnerProgram;
-use haft_mcp::{Manifests, RemoteSpec};
+use haft_mcp::{HttpServer, OauthSpec, Record, Records, RemoteSpec, Way};
 
 use crate::config::{Loaded, McpServer};
 use crate::home::Home;
@@ -157,23 +157,26 @@ fn spec(
     hidden: &mut Vec<String>,
 ) -> Result<RemoteSpec> {
     check_name(name)?;
-    if server.command.is_empty() {
-        bail!("it has no `command`");
-    }
     let mut fill = |key: &str, text: &str| filled(text, key, values, hidden);
     let mut env = Vec::with_capacity(server.env.len());
     for (key, value) in &server.env {
         env.push((key.clone(), fill(key, value)?));
     }
     let args: Result<Vec<_>> = server.args.iter().map(|arg| fill("", arg)).collect();
-    Ok(RemoteSpec {
-        name: name.to_owned(),
-        program: PartnerProgram {
+    let way = match (&server.url, server.command.is_empty()) {
+        (None, true) => bail!("it has neither `command` nor `url`"),
+        (Some(_), false) => bail!("it has both `command` and `url`"),
+        (None, false) => Way::Program(PartnerProgram {
             args: args?,
             command: fill("", &server.command)?,
             env,
             cwd: server.cwd.as_ref().map(PathBuf::from),
-        },
+        }),
+        (Some(url), true) => Way::Http(http(server, fill("", url)?, &mut fill)?),
+    };
+    Ok(RemoteSpec {
+        name: name.to_owned(),
+        way,
         timeout: Duration::from_millis(server.timeout_ms.unwrap_or(TIMEOUT_MS)),
         idle: Duration::from_millis(server.idle_ms.unwrap_or(IDLE_MS)),
         disabled_tools: server.disabled_tools.clone(),
@@ -181,10 +184,58 @@ fn spec(
     })
 }
 
-/// What is known of servers, in the store.
+fn http(
+    server: &McpServer,
+    url: String,
+    fill: &mut dyn FnMut(&str, &str) -> Result<String>,
+) -> Result<HttpServer> {
+    let mut headers = Vec::with_capacity(server.headers.len());
+    for (name, value) in &server.headers {
+        headers.push((name.clone(), fill(name, value)?));
+    }
+    let oauth = &server.oauth;
+    let secret = oauth.client_secret.as_ref();
+    let http = HttpServer {
+        url,
+        headers,
+        oauth: OauthSpec {
+            client_id: oauth.client_id.clone(),
+            client_secret: secret
+                .map(|secret| fill("client_secret", secret))
+                .transpose()?,
+            client_metadata_url: oauth.client_metadata_url.clone(),
+            scopes: oauth.scopes.clone(),
+        },
+    };
+    match http.problem() {
+        Some(problem) => bail!("{problem}"),
+        None => Ok(http),
+    }
+}
+
+/// What is known of servers: what they offer in the store, logins in files of their own.
 pub(crate) struct Kept {
     home: Home,
     recording: Arc<Recording>,
+}
+
+/// Where what a server offers lay before there was a store.
+fn manifest_file(server: &str) -> String {
+    format!("mcp-manifest-{server}.json")
+}
+
+fn login_file(server: &str) -> String {
+    format!("mcp-login-{server}.json")
+}
+
+/// Whether there is a login at a server.
+pub(crate) fn has_login(home: &Home, server: &str) -> bool {
+    matches!(home.read(&login_file(server), LARGEST), Ok(Some(_)))
+}
+
+/// Forget the login at a server.
+pub(crate) fn forget_login(home: &Home, server: &str) -> Result<()> {
+    Ok(home.remove(&login_file(server))?)
 }
 
 impl Kept {
@@ -195,14 +246,9 @@ impl Kept {
         }
     }
 
-    /// Where it lay before there was a store.
-    fn file(server: &str) -> String {
-        format!("mcp-manifest-{server}.json")
-    }
-
-    /// Forget what is known of a server.
+    /// Forget what a server offers.
     pub(crate) fn forget(&self, server: &str) -> Result<()> {
-        self.home.remove(&Self::file(server))?;
+        self.home.remove(&manifest_file(server))?;
         if let Ok(None) = haft_store::Values::peek_at(self.home.path(), MANIFEST, server) {
             return Ok(());
         }
@@ -214,27 +260,33 @@ impl Kept {
     }
 }
 
-impl Manifests for Kept {
-    fn load(&self, server: &str) -> Option<Vec<u8>> {
-        let file = Self::file(server);
+impl Records for Kept {
+    fn load(&self, record: Record, server: &str) -> Option<Vec<u8>> {
+        let file = match record {
+            Record::Login => return self.home.read(&login_file(server), LARGEST).ok().flatten(),
+            Record::Manifest => manifest_file(server),
+        };
         // One that an older haft left is taken over.
         if let Ok(Some(manifest)) = self.home.read(&file, LARGEST_MANIFEST) {
-            self.save(server, &manifest);
+            self.save(record, server, &manifest);
             return Some(manifest);
         }
         let found = haft_store::Values::peek_at(self.home.path(), MANIFEST, server);
         found.ok().flatten()
     }
 
-    fn save(&self, server: &str, manifest: &[u8]) {
-        // What cannot be kept is looked at again.
+    fn save(&self, record: Record, server: &str, bytes: &[u8]) {
+        // What cannot be kept is looked at again, or logged in to again.
+        if record == Record::Login {
+            if self.home.ensure().is_ok() {
+                let _ = self.home.write(&login_file(server), bytes);
+            }
+            return;
+        }
         if let Ok(values) = self.recording.values()
-            && values
-                .put(MANIFEST, server, manifest.to_vec())
-                .wait()
-                .is_ok()
+            && values.put(MANIFEST, server, bytes.to_vec()).wait().is_ok()
         {
-            let _ = self.home.remove(&Self::file(server));
+            let _ = self.home.remove(&manifest_file(server));
         }
     }
 }

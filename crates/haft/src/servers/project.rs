@@ -27,6 +27,8 @@ struct Entry {
     args: Vec<String>,
     env: BTreeMap<String, String>,
     cwd: Option<String>,
+    url: Option<String>,
+    headers: BTreeMap<String, String>,
     disabled: bool,
 }
 
@@ -52,6 +54,8 @@ impl Entry {
             args: self.args,
             env: self.env,
             cwd: self.cwd,
+            url: self.url,
+            headers: self.headers,
             disabled: self.disabled,
             ..McpServer::default()
         }

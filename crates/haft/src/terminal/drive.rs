@@ -40,6 +40,7 @@ pub(crate) fn wants(manner: &Manner) -> Wants {
         person,
         budget: manner.budget,
         outlet: None,
+        browser: None,
         background: false,
         injection: Injection::default(),
     }

@@ -2,6 +2,7 @@
 
 mod import;
 mod install;
+mod login;
 mod serve;
 mod servers;
 mod switch;
@@ -14,12 +15,7 @@ use crate::cli::{self, McpAction};
 pub(crate) fn run(command: cli::Mcp) -> Result<u8> {
     match command.action {
         None => serve::run(command),
-        Some(McpAction::Add {
-            name,
-            env,
-            yes,
-            command,
-        }) => servers::add(&name, &env, yes, command),
+        Some(McpAction::Add(added)) => servers::add(added),
         Some(McpAction::Disable { name, tool }) => switch::run(&name, tool.as_deref(), false),
         Some(McpAction::Enable { name, tool }) => switch::run(&name, tool.as_deref(), true),
         Some(McpAction::Import { client, yes }) => import::run(client, yes),
@@ -28,5 +24,7 @@ pub(crate) fn run(command: cli::Mcp) -> Result<u8> {
         Some(McpAction::Remove { name }) => servers::remove(&name),
         Some(McpAction::List { json, workspace }) => servers::list(json, workspace),
         Some(McpAction::Test { name, workspace }) => servers::test(&name, workspace),
+        Some(McpAction::Login { name, workspace }) => login::run(&name, workspace),
+        Some(McpAction::Logout { name }) => login::out(&name),
     }
 }

@@ -10,7 +10,7 @@ use haft_mcp::Health;
 use haft_runtime::{mask, visible};
 use serde_json::json;
 
-use crate::cli::Seat;
+use crate::cli::{McpAdd, Seat};
 use crate::config::McpServer;
 use crate::exit;
 use crate::home::Home;
@@ -22,23 +22,13 @@ use crate::terminal::{print, show, table};
 use crate::wiring::{House, Wants};
 
 /// How long what was started may take to end.
-const SETTLE: Duration = Duration::from_secs(3);
+pub(super) const SETTLE: Duration = Duration::from_secs(3);
 
 /// Add a server: a command is code, so a person sees all of it first.
-pub(super) fn add(name: &str, env: &[String], yes: bool, command: Vec<String>) -> Result<u8> {
+pub(super) fn add(added: McpAdd) -> Result<u8> {
+    let name = &added.name;
     servers::check_name(name)?;
-    let mut words = command.into_iter();
-    let mut server = McpServer {
-        command: words.next().unwrap_or_default(),
-        args: words.collect(),
-        ..McpServer::default()
-    };
-    for setting in env {
-        let Some((key, value)) = setting.split_once('=').filter(|(key, _)| !key.is_empty()) else {
-            bail!(Usage(format!("`--env` takes KEY=VALUE, got `{setting}`")));
-        };
-        server.env.insert(key.to_owned(), value.to_owned());
-    }
+    let server = described(&added)?;
     let home = Home::locate()?;
     if servers::added(&home)?.contains_key(name) {
         bail!(Failed {
@@ -46,7 +36,7 @@ pub(super) fn add(name: &str, env: &[String], yes: bool, command: Vec<String>) -
             hint: Some(format!("remove it first: `haft mcp remove {name}`")),
         });
     }
-    if !yes && !agreed(name, &server)? {
+    if !added.yes && !agreed(name, &server)? {
         fail::error(&format!("`{name}` was not added"), None);
         return Ok(exit::FAILED);
     }
@@ -59,18 +49,69 @@ pub(super) fn add(name: &str, env: &[String], yes: bool, command: Vec<String>) -
     test(name, None)
 }
 
+/// The server as the command line describes it.
+fn described(added: &McpAdd) -> Result<McpServer> {
+    let pair = |flag: &str, text: &str, sign: char| {
+        let parts = text.split_once(sign).filter(|(key, _)| !key.is_empty());
+        match parts {
+            Some((key, value)) => Ok((key.trim().to_owned(), value.trim_start().to_owned())),
+            None => Err(Usage(format!(
+                "`{flag}` takes KEY{sign}VALUE, got `{text}`"
+            ))),
+        }
+    };
+    let mut words = added.command.iter().cloned();
+    let first = words.next().unwrap_or_default();
+    let is_url = first.starts_with("http://") || first.starts_with("https://");
+    let mut server = McpServer {
+        args: words.collect(),
+        ..McpServer::default()
+    };
+    if is_url && server.args.is_empty() && added.env.is_empty() {
+        server.url = Some(first);
+    } else if is_url {
+        bail!(Usage(
+            "a URL takes neither arguments nor `--env`".to_owned()
+        ));
+    } else {
+        server.command = first;
+    }
+    for setting in &added.env {
+        let (key, value) = pair("--env", setting, '=')?;
+        server.env.insert(key, value);
+    }
+    for setting in &added.header {
+        let (key, value) = pair("--header", setting, ':')?;
+        server.headers.insert(key, value);
+    }
+    if !server.headers.is_empty() && server.url.is_none() {
+        bail!(Usage("`--header` is for a server at a URL".to_owned()));
+    }
+    Ok(server)
+}
+
 fn agreed(name: &str, server: &McpServer) -> Result<bool> {
     if !someone_is_there() {
         bail!(Failed {
-            message: "adding a server starts its program, and nobody is there to agree".to_owned(),
+            message: "adding a server starts or reaches it, and nobody is there to agree"
+                .to_owned(),
             hint: Some("pass `--yes`".to_owned()),
         });
     }
-    let mut summary = format!(
-        "run: {:?}",
-        [std::slice::from_ref(&server.command), &*server.args].concat()
-    );
-    for key in server.env.keys() {
+    let (mut summary, reason) = match &server.url {
+        Some(url) => (
+            format!("reach: {url}"),
+            "this server sees the arguments of its tools whenever they are called",
+        ),
+        None => (
+            format!(
+                "run: {:?}",
+                [std::slice::from_ref(&server.command), &*server.args].concat()
+            ),
+            "this program runs with your rights whenever its tools are called",
+        ),
+    };
+    for key in server.env.keys().chain(server.headers.keys()) {
         summary.push_str(&format!("\nwith: {key}"));
     }
     let question = Question {
@@ -78,7 +119,7 @@ fn agreed(name: &str, server: &McpServer) -> Result<bool> {
         tool: format!("mcp.{name}"),
         summary: visible(&summary),
         detail: None,
-        reason: "this program runs with your rights whenever its tools are called".to_owned(),
+        reason: reason.to_owned(),
         rule: None,
     };
     let engine = engine()?;
@@ -86,7 +127,7 @@ fn agreed(name: &str, server: &McpServer) -> Result<bool> {
     Ok(answer == Some(Answer::Yes))
 }
 
-fn engine() -> Result<tokio::runtime::Runtime> {
+pub(super) fn engine() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -94,6 +135,7 @@ fn engine() -> Result<tokio::runtime::Runtime> {
 }
 
 fn forget(home: &Home, name: &str) -> Result<()> {
+    servers::forget_login(home, name)?;
     Kept::new(home, Arc::new(Recording::new(home))).forget(name)
 }
 
@@ -121,7 +163,7 @@ pub(super) fn list(as_json: bool, workspace: Option<PathBuf>) -> Result<u8> {
             .iter()
             .map(|(name, (server, from))| {
                 let args = server.args.iter().map(|arg| mask(arg).text);
-                json!({"name": name, "command": server.command, "args": args.collect::<Vec<_>>(),
+                json!({"name": name, "command": server.command, "url": server.url, "args": args.collect::<Vec<_>>(),
                     "disabled": server.disabled, "from": from.as_str(), "health": of(name)})
             })
             .collect();
@@ -134,9 +176,13 @@ pub(super) fn list(as_json: bool, workspace: Option<PathBuf>) -> Result<u8> {
     }
     let rows = configured.iter().map(|(name, (server, from))| {
         let (tools, tokens, state) = row(server, *from, of(name));
-        vec![name.clone(), state, tools, tokens, visible(&server.command)]
+        let place = server.url.as_ref().unwrap_or(&server.command);
+        vec![name.clone(), state, tools, tokens, visible(place)]
     });
-    table::print(&["server", "state", "tools", "tokens", "command"], rows);
+    table::print(
+        &["server", "state", "tools", "tokens", "command or URL"],
+        rows,
+    );
     Ok(0)
 }
 

@@ -1,0 +1,252 @@
+//! Servers at a URL: our own, those of others, and one that goes too far.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_core::{Call, Outcome};
+use haft_host::{FilesConfig, ProcessConfig, RunProcesses, Workspace};
+use haft_mcp::{Fleet, Hands, HttpConfig, HttpServer, RemoteSpec, Server, ServerConfig, Way};
+use haft_runtime::{Runtime, Session};
+use haft_testkit::{House, Says};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::faults::Remembered;
+
+/// A haft with one server at a URL.
+struct Far {
+    runtime: Arc<Runtime>,
+    session: Session,
+    fleet: Fleet,
+    _folder: TempDir,
+}
+
+impl Far {
+    fn at(url: &str, headers: &[(&str, &str)]) -> Far {
+        let house = House::builder().person(Arc::new(Says::yes())).build();
+        let session = house.session("client");
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(FilesConfig {
+            workspace: folder.path().to_owned(),
+            roots: Vec::new(),
+            home: house.home.path().to_owned(),
+        });
+        let hands = Hands {
+            processes: RunProcesses::new(
+                ProcessConfig::default(),
+                Arc::new(workspace.unwrap()),
+                None,
+            ),
+            records: Arc::new(Remembered::default()),
+            browser: None,
+        };
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        let spec = RemoteSpec {
+            name: "far".into(),
+            way: Way::Http(HttpServer {
+                url: url.into(),
+                headers: headers.collect(),
+                ..HttpServer::default()
+            }),
+            timeout: Duration::from_secs(60),
+            idle: Duration::from_secs(300),
+            disabled_tools: Vec::new(),
+            trust_annotations: false,
+        };
+        let runtime = house.runtime.clone();
+        let fleet = Fleet::gather(vec![spec], &runtime, &hands);
+        Far {
+            runtime,
+            session,
+            fleet,
+            _folder: folder,
+        }
+    }
+
+    async fn call(&self, tool: &str, args: Value) -> Outcome {
+        let name = format!("mcp.far.{tool}");
+        self.runtime
+            .call(&self.session, Call::new(name.as_str(), args))
+            .await
+    }
+}
+
+/// Our own server, with a token.
+async fn ours() -> String {
+    let house = House::builder().build();
+    let session = house.session("server");
+    let config = ServerConfig {
+        name: "ours".into(),
+        title: "Ours".into(),
+        version: "1".into(),
+        instructions: None,
+    };
+    let server = Server::new(config, house.runtime.clone(), session).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let config = HttpConfig {
+        token: Some("sesame-and-more".into()),
+        hosts: Vec::new(),
+    };
+    tokio::spawn(async move {
+        let _kept = house;
+        Arc::new(server).serve_http(listener, config).await
+    });
+    url
+}
+
+#[tokio::test]
+async fn our_own_server_with_a_token() {
+    let url = ours().await;
+    let far = Far::at(&url, &[]);
+    let error = far.fleet.look_at("far").await.unwrap_err();
+    assert!(error.message.contains("wants a login"), "{error:?}");
+    assert!(error.hint.unwrap().contains("haft mcp login far"));
+    let far = Far::at(&url, &[("Authorization", "Bearer sesame-and-more")]);
+    let health = far.fleet.look_at("far").await.unwrap();
+    assert!(health.tools > 3, "{health:?}");
+    let outcome = far.call("test__echo", json!({"text": "hi"})).await;
+    assert!(outcome.text().contains("hi"), "{outcome:?}");
+    far.fleet.stop().await;
+}
+
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The reference server, which speaks an older revision and keeps sessions.
+#[tokio::test]
+async fn a_server_of_others_with_sessions() {
+    let peers = haft_testkit::npm(env!("CARGO_TARGET_TMPDIR"));
+    let start = |port: u16| {
+        let mut child = Command::new(peers.join("node_modules/.bin/node"))
+            .arg(peers.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js"))
+            .arg("streamableHttp")
+            .env("PORT", port.to_string())
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        lines.find(|line| line.as_ref().unwrap().contains("listening"));
+        // Whatever else it says has to go somewhere.
+        std::thread::spawn(move || lines.for_each(drop));
+        Program(child)
+    };
+    let port = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let program = start(port);
+    let far = Far::at(&format!("http://127.0.0.1:{port}/mcp"), &[]);
+    far.fleet.look_at("far").await.unwrap();
+    let echo = || far.call("echo", json!({"message": "hello"}));
+    let outcome = echo().await;
+    assert!(outcome.text().contains("hello"), "{outcome:?}");
+    // It goes, and comes back knowing nothing of the session.
+    drop(program);
+    let outcome = echo().await;
+    assert!(outcome.code().is_some(), "{outcome:?}");
+    let _program = start(port);
+    let mut outcome = echo().await;
+    for _ in 0..5 {
+        if outcome.code().is_none() {
+            break;
+        }
+        outcome = echo().await;
+    }
+    assert!(outcome.text().contains("hello"), "{outcome:?}");
+    far.fleet.stop().await;
+}
+
+/// Answers as told: what is asked for, then something that never ends.
+async fn endless(kind: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(answer(stream, kind));
+        }
+    });
+    url
+}
+
+async fn answer(mut stream: tokio::net::TcpStream, kind: &str) {
+    let mut request = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let Ok(read @ 1..) = stream.read(&mut buffer).await else {
+            return;
+        };
+        request.extend_from_slice(&buffer[..read]);
+        let text = String::from_utf8_lossy(&request).into_owned();
+        let Some((_, body)) = text.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let Ok(message) = serde_json::from_str::<Value>(body) else {
+            if text.starts_with("GET") || text.starts_with("DELETE") {
+                request.clear();
+                let _ = stream
+                    .write_all(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
+                    .await;
+            }
+            continue;
+        };
+        request.clear();
+        let result = match message["method"].as_str().unwrap() {
+            "initialize" => json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "endless", "version": "1"}}),
+            "tools/list" => json!({"tools": [{"name": "work", "inputSchema": {"type": "object"}}]}),
+            "tools/call" => break,
+            _ if message.get("id").is_none() => {
+                let _ = stream
+                    .write_all(b"HTTP/1.1 202 Yes\r\nContent-Length: 0\r\n\r\n")
+                    .await;
+                continue;
+            }
+            _ => {
+                let _ = stream
+                    .write_all(b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n")
+                    .await;
+                continue;
+            }
+        };
+        let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
+    }
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\ndata: {{\"x\":\""
+    );
+    let _ = stream.write_all(head.as_bytes()).await;
+    let chunk = vec![b'x'; 1 << 20];
+    while stream.write_all(&chunk).await.is_ok() {}
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_an_error_of_its_own() {
+    for kind in ["application/json", "text/event-stream"] {
+        let far = Far::at(&endless(kind).await, &[]);
+        far.fleet.look_at("far").await.unwrap();
+        let outcome = far.call("work", json!({})).await;
+        let error = outcome.error.as_ref().unwrap();
+        assert!(error.message.contains("larger than"), "{kind}: {outcome:?}");
+        far.fleet.stop().await;
+    }
+}
