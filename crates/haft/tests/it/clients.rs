@@ -121,7 +121,8 @@ fn servers_of_other_clients_are_taken_over() {
         (
             "cursor",
             ".cursor/mcp.json",
-            "{ // mine\n\"mcpServers\": {\"One X\": {\"command\": \"sh\", \"args\": [\"-c\"]}}}",
+            "{ // mine\n\"mcpServers\": {\"One X\": {\"command\": \"sh\", \"args\": [\"-c\"]}, \
+             \"far\": {\"type\": \"http\", \"url\": \"https://127.0.0.1:1/mcp\"}, \"none\": {}}}",
         ),
         (
             "codex",
@@ -160,6 +161,7 @@ fn servers_of_other_clients_are_taken_over() {
     assert_eq!(
         listed,
         [
+            r#""far" [] false"#,
             r#""one-x" ["-c"] false"#,
             r#""three" ["x"] false"#,
             r#""two" [] true"#

@@ -25,8 +25,11 @@ pub(super) fn run(client: Client, yes: bool) -> Result<u8> {
             Ok((name, _)) if added.contains_key(&name) => {
                 fail::notice(&format!("there is a server of this name: `{name}`"));
             }
-            Ok((_, server)) if server.command.is_empty() => {
-                fail::notice(&format!("it starts no program: `{}`", visible(&theirs)));
+            Ok((_, server)) if server.command.is_empty() && server.url.is_none() => {
+                fail::notice(&format!(
+                    "neither a program nor a URL: `{}`",
+                    visible(&theirs)
+                ));
             }
             Ok(server) => found.push(server),
             Err(error) => fail::notice(&format!("`{}` is left out: {error:#}", visible(&theirs))),
@@ -63,9 +66,13 @@ pub(super) fn run(client: Client, yes: bool) -> Result<u8> {
     Ok(0)
 }
 
-/// The program with its arguments, and the names of its variables: their values may be secret.
+/// The program with its arguments or the URL, and the names of variables: their values may be
+/// secret.
 fn told(server: &McpServer) -> String {
-    let words = [std::slice::from_ref(&server.command), &*server.args].concat();
+    let words = match &server.url {
+        Some(url) => vec![url.clone()],
+        None => [std::slice::from_ref(&server.command), &*server.args].concat(),
+    };
     let mut told = mask(&words.join(" ")).text.into_owned();
     if !server.env.is_empty() {
         let names: Vec<&str> = server.env.keys().map(String::as_str).collect();
