@@ -20,6 +20,7 @@ mod terminal;
 mod trust;
 mod wiring;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -40,51 +41,9 @@ mod exit {
 }
 
 fn main() -> ExitCode {
-    // Started by ourselves to end what is left when we die; it knows no commands.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == wiring::GUARDIAN)
-    {
-        haft_host::guardian_main();
-        return ExitCode::SUCCESS;
-    }
-    // Started by ourselves to run a command away from our terminal.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == wiring::SESSION)
-    {
-        let error = haft_host::session_main(std::env::args_os().skip(2));
-        fail::error(&format!("cannot start the command: {error}"), None);
-        return ExitCode::from(127);
-    }
-    // Started by ourselves to run a command whose changes are noted.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == wiring::WATCHED)
-    {
-        let error = haft_host::watched_main(std::env::args_os().skip(2));
-        fail::error(&format!("cannot start the command: {error}"), None);
-        return ExitCode::from(127);
-    }
-    // Started by ourselves to shut a command in; it must have no thread but this one.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == wiring::LAUNCHER)
-    {
-        haft_host::launcher_main(std::env::args_os().skip(2));
-    }
-    // Started by ourselves to do parts of calls; it ends when its input does.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == wiring::WORKER)
-    {
-        return match haft_host::worker_main() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                fail::error(&format!("the worker cannot go on: {error}"), None);
-                ExitCode::from(exit::FAILED)
-            }
-        };
+    let first = std::env::args_os().nth(1);
+    if let Some(code) = first.as_deref().and_then(OsStr::to_str).and_then(hidden) {
+        return code;
     }
     CompleteEnv::with_factory(Cli::command).complete();
     let cli = Cli::parse();
@@ -94,4 +53,35 @@ fn main() -> ExitCode {
     };
     // Threads that wait for a person's answer must not hold us up.
     std::process::exit(code.into());
+}
+
+/// What we start ourselves as: none of it is for people, and none of it knows a command.
+fn hidden(mode: &str) -> Option<ExitCode> {
+    let rest = || std::env::args_os().skip(2);
+    let unstarted = |error: std::io::Error| {
+        fail::error(&format!("cannot start the command: {error}"), None);
+        ExitCode::from(127)
+    };
+    Some(match mode {
+        // Ends what is left when we die.
+        wiring::GUARDIAN => {
+            haft_host::guardian_main();
+            ExitCode::SUCCESS
+        }
+        // Runs a command away from our terminal.
+        wiring::SESSION => unstarted(haft_host::session_main(rest())),
+        // Runs a command whose changes are noted.
+        wiring::WATCHED => unstarted(haft_host::watched_main(rest())),
+        // Shuts a command in; it must have no thread but this one.
+        wiring::LAUNCHER => haft_host::launcher_main(rest()),
+        // Does parts of calls; ends when its input does.
+        wiring::WORKER => match haft_host::worker_main() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                fail::error(&format!("the worker cannot go on: {error}"), None);
+                ExitCode::from(exit::FAILED)
+            }
+        },
+        _ => return None,
+    })
 }

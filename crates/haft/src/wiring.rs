@@ -103,7 +103,7 @@ impl House {
             autonomy: seat.autonomy,
         };
         let policy = compile(&loaded.layers, &loaded.workspace, &home)
-            .map_err(|error| error.placed(|word| config::place_of_word(&loaded.files, word)))?;
+            .map_err(|error| error.placed(|word| loaded.place_of_word(word)))?;
         policy
             .check_who(&who)
             .map_err(|error| Usage(told(&error)))?;

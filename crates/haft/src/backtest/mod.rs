@@ -177,7 +177,10 @@ impl<'a> Bench<'a> {
         for layer in &mut layers {
             layer.config.tools.rules.allow.extend_from_slice(more);
         }
-        let policy = Arc::new(compile(&layers, workspace, self.home())?);
+        let place = |word: &str| config::place_of_word([self.draft], word);
+        let policy =
+            compile(&layers, workspace, self.home()).map_err(|error| error.placed(place))?;
+        let policy = Arc::new(policy);
         self.policies.insert(key, policy.clone());
         Ok(Some(policy))
     }

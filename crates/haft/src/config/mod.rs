@@ -52,6 +52,14 @@ pub(crate) struct LoadedFile {
     pub(crate) trusted: bool,
 }
 
+impl Loaded {
+    /// Where a word of the config stands, in the file that counts most.
+    pub(crate) fn place_of_word(&self, word: &str) -> Option<String> {
+        let files = self.files.iter().rev();
+        place_of_word(files.map(|file| file.path.as_path()), word)
+    }
+}
+
 /// Read everything that decides about calls in this workspace. `modules` are the ones whose tools
 /// are registered.
 pub(crate) fn load(
@@ -134,12 +142,15 @@ fn load_with(
     })
 }
 
-/// Where a word of the config stands, in the file that counts most: `haft.yaml:3:7`.
-pub(crate) fn place_of_word(files: &[LoadedFile], word: &str) -> Option<String> {
-    files.iter().rev().find_map(|file| {
-        let text = std::fs::read_to_string(&file.path).ok()?;
+/// Where a word of the config stands, in the first of the files that has it: `haft.yaml:3:7`.
+pub(crate) fn place_of_word<'a>(
+    files: impl IntoIterator<Item = &'a Path>,
+    word: &str,
+) -> Option<String> {
+    files.into_iter().find_map(|path| {
+        let text = std::fs::read_to_string(path).ok()?;
         let Place { line, column } = tree::Node::parse(&text).ok()?.find(word)?;
-        Some(format!("{}:{line}:{column}", file::name_of(&file.path)))
+        Some(format!("{}:{line}:{column}", file::name_of(path)))
     })
 }
 

@@ -184,6 +184,9 @@ fn a_draft_that_is_none_is_refused_and_an_empty_journal_has_nothing_to_say() {
     let file = place.file("draft.yaml", "tools: {rules: {denny: []}}");
     let wrong = place.run(["policy", "backtest", "--policy", file.to_str().unwrap()]);
     wrong.exits(1).says("did you mean `deny`");
+    place.file("draft.yaml", "tools: {rules: {deny: [\"file.write(x\"]}}");
+    let broken = place.run(["policy", "backtest", "--policy", file.to_str().unwrap()]);
+    broken.exits(1).says("draft.yaml:1:24");
     place.file("draft.yaml", "tools: {policy: coding}");
     let empty = place.run(["policy", "backtest", "--policy", file.to_str().unwrap()]);
     empty.exits(0).says("0 calls judged again");

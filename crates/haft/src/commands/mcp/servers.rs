@@ -71,7 +71,7 @@ fn described(added: &McpAdd) -> Result<McpServer> {
         server.url = Some(first);
     } else if is_url {
         bail!(Usage(
-            "a URL takes neither arguments nor `--env`".to_owned()
+            "a URL takes neither arguments nor `--env`; flags of haft go before it".to_owned()
         ));
     } else {
         server.command = first;
