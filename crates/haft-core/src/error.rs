@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
@@ -49,23 +50,37 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// What went wrong with a call. `source` goes to the log, the rest to whoever called.
-#[derive(Debug)]
-pub struct ToolError {
+/// What whoever called is told of a failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorBody {
     pub code: ErrorCode,
     pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// What went wrong with a call: what is told, and the cause, which goes to the log. One word
+/// wide, because every result on the way of a call has room for it.
+#[derive(Debug)]
+pub struct ToolError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    body: ErrorBody,
+    source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl ToolError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        ToolError {
+        ToolError::from(ErrorBody {
             code,
             message: message.into(),
             hint: None,
-            source: None,
-        }
+        })
+    }
+
+    pub fn into_body(self) -> ErrorBody {
+        self.0.body
     }
 
     pub fn input_invalid(message: impl Into<String>) -> Self {
@@ -90,14 +105,20 @@ impl ToolError {
 
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.0.body.hint = Some(hint.into());
         self
     }
 
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        self.0.source = Some(source.into());
         self
+    }
+}
+
+impl From<ErrorBody> for ToolError {
+    fn from(body: ErrorBody) -> Self {
+        ToolError(Box::new(Inner { body, source: None }))
     }
 }
 
@@ -107,9 +128,25 @@ impl fmt::Display for ToolError {
     }
 }
 
+/// Code, message and hint read as its own.
+impl Deref for ToolError {
+    type Target = ErrorBody;
+
+    fn deref(&self) -> &ErrorBody {
+        &self.0.body
+    }
+}
+
+impl DerefMut for ToolError {
+    fn deref_mut(&mut self) -> &mut ErrorBody {
+        &mut self.0.body
+    }
+}
+
 impl Error for ToolError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source
+        self.0
+            .source
             .as_deref()
             .map(|source| source as &(dyn Error + 'static))
     }

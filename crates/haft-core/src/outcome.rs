@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ErrorCode, ToolError};
+use crate::{ErrorBody, ErrorCode, ToolError};
 
 /// A piece of content, in the shape MCP gives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,6 +81,11 @@ impl Output {
         }
     }
 
+    /// Nothing but what went wrong.
+    pub fn failed(error: ToolError) -> Self {
+        Output::default().but_failed(error)
+    }
+
     #[must_use]
     pub fn and_text(mut self, text: impl Into<String>) -> Self {
         self.content.push(Block::text(text));
@@ -120,14 +125,6 @@ pub struct Outcome {
     pub meta: Meta,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ErrorBody {
-    pub code: ErrorCode,
-    pub message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-}
-
 /// What is known about the call besides its answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Meta {
@@ -163,11 +160,7 @@ impl Outcome {
             call_id: id.into(),
             content: Vec::new(),
             structured: None,
-            error: Some(ErrorBody {
-                code: error.code,
-                message: error.message,
-                hint: error.hint,
-            }),
+            error: Some(error.into_body()),
             meta: Meta::default(),
         }
     }

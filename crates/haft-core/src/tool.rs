@@ -156,7 +156,7 @@ impl<T: Tool> DynTool for Typed<T> {
     fn unavailable(&self, cx: &ToolContext) -> Option<String> {
         match power_of::<T>(cx) {
             Ok(power) => T::unavailable(power),
-            Err(error) => Some(error.message),
+            Err(error) => Some(error.into_body().message),
         }
     }
 

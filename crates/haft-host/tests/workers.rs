@@ -260,7 +260,13 @@ fn a_killed_worker_is_an_outcome_and_the_next_call_works() {
         let error = call.await.unwrap().unwrap_err();
         assert_eq!(error.code, ErrorCode::ExecutionFailed);
         assert_eq!(error.message, "the worker of this call died: SIGKILL");
-        assert!(error.hint.unwrap().contains("before you try again"));
+        assert!(
+            error
+                .into_body()
+                .hint
+                .unwrap()
+                .contains("before you try again")
+        );
         let next = run(&power, "echo $PPID").await.unwrap().output;
         assert_ne!(next.trim(), worker.to_string());
         wait_for("the command to be gone", || (!lives(command)).then_some(())).await;
@@ -340,7 +346,7 @@ fn a_worker_over_its_memory_dies_and_its_commands_are_not_bound() {
             error.message.contains("SIGABRT: memory allocation of"),
             "{error}"
         );
-        assert!(error.hint.unwrap().contains("48 MB (`workers.memory_mb`"));
+        assert!(error.into_body().hint.unwrap().contains("48 MB (`workers.memory_mb`"));
         assert_eq!(run(&power, "echo next").await.unwrap().output, "next\n");
     });
 }
@@ -368,7 +374,7 @@ fn where_none_can_start_calls_are_answered() {
                 assert_eq!(error.code, ErrorCode::NotAvailable);
                 let message = format!("no worker can be started: {why}");
                 assert!(error.message.starts_with(&message), "{error}");
-                assert!(error.hint.unwrap().contains("next try is in"));
+                assert!(error.into_body().hint.unwrap().contains("next try is in"));
             }
             assert!(
                 power

@@ -60,14 +60,14 @@ impl Runtime {
         budget: usize,
     ) -> Vec<Outcome> {
         let share = budget / calls.len().max(1);
-        let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
+        let mut answered = Answers::of(calls.len());
         let mut waiting = FuturesUnordered::new();
         // Most calls end without ever having to wait: they walk in one place, one after the other.
         let mut walk = Box::pin(OptionFuture::default());
         for (place, (call, ticket)) in calls.into_iter().zip(tickets).enumerate() {
             walk.set(Some(pipeline::walk(self, session, call, ticket, share)).into());
             match poll_fn(|task| Poll::Ready(walk.as_mut().poll(task))).await {
-                Poll::Ready(outcome) => outcomes[place] = outcome,
+                Poll::Ready(outcome) => answered.add(place, outcome),
                 Poll::Pending => {
                     let waits = mem::replace(&mut walk, Box::pin(OptionFuture::default()));
                     waiting.push(async move { (place, waits.await) });
@@ -75,11 +75,9 @@ impl Runtime {
             }
         }
         while let Some((place, outcome)) = waiting.next().await {
-            outcomes[place] = outcome;
+            answered.add(place, outcome);
         }
-        let mut answers = Vec::with_capacity(outcomes.len());
-        answers.extend(outcomes.into_iter().flatten());
-        answers
+        answered.in_order()
     }
 
     /// A place in the order of calls.
@@ -106,5 +104,40 @@ impl Runtime {
     ) -> Result<Explanation, ToolError> {
         let call = Call::new(name, args.cloned().unwrap_or_default());
         pipeline::explain(self, session, call, args.is_some())
+    }
+}
+
+/// Outcomes as they come in. They are large, so each is put down once, and moved again only where
+/// it came out of turn.
+struct Answers {
+    outcomes: Vec<Outcome>,
+    /// Where each of them belongs
+    places: Vec<usize>,
+}
+
+impl Answers {
+    fn of(calls: usize) -> Self {
+        Answers {
+            outcomes: Vec::with_capacity(calls),
+            places: Vec::with_capacity(calls),
+        }
+    }
+
+    fn add(&mut self, place: usize, outcome: Option<Outcome>) {
+        if let Some(outcome) = outcome {
+            self.outcomes.push(outcome);
+            self.places.push(place);
+        }
+    }
+
+    fn in_order(mut self) -> Vec<Outcome> {
+        for here in 0..self.places.len() {
+            while self.places[here] != here {
+                let there = self.places[here];
+                self.outcomes.swap(here, there);
+                self.places.swap(here, there);
+            }
+        }
+        self.outcomes
     }
 }

@@ -24,15 +24,23 @@ pub struct EventBus {
 
 #[derive(Default)]
 struct Shared {
-    boxes: Mutex<Vec<Arc<Mutex<Mailbox>>>>,
+    boxes: Mutex<Boxes>,
     /// Someone has listened: events are made from then on
     heard: AtomicBool,
     live: LiveText,
 }
 
+/// One for each that listens, all behind one lock.
+#[derive(Default)]
+struct Boxes {
+    next: u64,
+    all: Vec<Mailbox>,
+}
+
 /// What waits for one listener.
 #[derive(Default)]
 struct Mailbox {
+    id: u64,
     events: VecDeque<Event>,
     lost: u64,
     waits: Option<Waker>,
@@ -41,7 +49,7 @@ struct Mailbox {
 /// Hears every event from when it began to listen.
 pub struct Listener {
     shared: Arc<Shared>,
-    mailbox: Arc<Mutex<Mailbox>>,
+    mailbox: u64,
     /// Taken from the mailbox, not heard yet
     taken: VecDeque<Event>,
 }
@@ -59,37 +67,52 @@ impl EventBus {
     }
 
     pub fn listen(&self) -> Listener {
-        let mailbox = Arc::<Mutex<Mailbox>>::default();
-        lock(&self.shared.boxes).push(mailbox.clone());
+        let mut boxes = self.shared.boxes();
+        boxes.next += 1;
+        let mailbox = Mailbox {
+            id: boxes.next,
+            ..Mailbox::default()
+        };
+        boxes.all.push(mailbox);
         self.shared.heard.store(true, Ordering::Relaxed);
         Listener {
             shared: self.shared.clone(),
-            mailbox,
+            mailbox: boxes.next,
             taken: VecDeque::new(),
         }
     }
 
     fn send(&self, event: Event) {
-        let boxes = lock(&self.shared.boxes);
-        if let Some((last, others)) = boxes.split_last() {
-            others.iter().for_each(|one| put(one, event.clone()));
-            put(last, event);
+        let mut wake = Vec::new();
+        {
+            let mut boxes = self.shared.boxes();
+            let Some((last, others)) = boxes.all.split_last_mut() else {
+                return;
+            };
+            for one in others {
+                wake.extend(one.put(event.clone()));
+            }
+            wake.extend(last.put(event));
         }
+        wake.into_iter().for_each(Waker::wake);
     }
 }
 
-fn put(mailbox: &Mutex<Mailbox>, event: Event) {
-    let waits = {
-        let mut mailbox = lock(mailbox);
-        if mailbox.events.len() >= CAPACITY {
-            mailbox.events.pop_front();
-            mailbox.lost += 1;
+impl Shared {
+    fn boxes(&self) -> MutexGuard<'_, Boxes> {
+        self.boxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mailbox {
+    /// Whoever waits for it is to be woken.
+    fn put(&mut self, event: Event) -> Option<Waker> {
+        if self.events.len() >= CAPACITY {
+            self.events.pop_front();
+            self.lost += 1;
         }
-        mailbox.events.push_back(event);
-        mailbox.waits.take()
-    };
-    if let Some(waits) = waits {
-        waits.wake();
+        self.events.push_back(event);
+        self.waits.take()
     }
 }
 
@@ -113,30 +136,31 @@ impl EventSink for EventBus {
 impl Listener {
     /// The next one, as soon as it is there.
     pub async fn next(&mut self) -> Heard {
-        poll_fn(|task| {
-            if let Some(heard) = self.try_next() {
-                return Poll::Ready(heard);
-            }
-            let mut mailbox = lock(&self.mailbox);
-            if mailbox.events.is_empty() {
-                mailbox.waits = Some(task.waker().clone());
-                return Poll::Pending;
-            }
-            // It came between the two looks.
-            drop(mailbox);
-            self.try_next().map_or(Poll::Pending, Poll::Ready)
+        poll_fn(|task| match self.look(Some(task.waker())) {
+            Some(heard) => Poll::Ready(heard),
+            None => Poll::Pending,
         })
         .await
     }
 
     /// The next one, if it is there.
     pub fn try_next(&mut self) -> Option<Heard> {
+        self.look(None)
+    }
+
+    /// What is there, or a word left to be woken by when something is.
+    fn look(&mut self, waker: Option<&Waker>) -> Option<Heard> {
         if self.taken.is_empty() {
-            let mut mailbox = lock(&self.mailbox);
+            let mut boxes = self.shared.boxes();
+            let mut all = boxes.all.iter_mut();
+            let mailbox = all.find(|one| one.id == self.mailbox)?;
             mem::swap(&mut mailbox.events, &mut self.taken);
             let lost = mem::take(&mut mailbox.lost);
             if lost > 0 {
                 return Some(Heard::Lost(lost));
+            }
+            if self.taken.is_empty() {
+                mailbox.waits = waker.cloned();
             }
         }
         self.taken.pop_front().map(Heard::Event)
@@ -145,12 +169,9 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        lock(&self.shared.boxes).retain(|one| !Arc::ptr_eq(one, &self.mailbox));
+        let mut boxes = self.shared.boxes();
+        boxes.all.retain(|one| one.id != self.mailbox);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -195,7 +216,7 @@ mod tests {
         drop(first);
         bus.emit(event(3));
         assert_eq!(heard(&mut second), "3");
-        assert_eq!(lock(&bus.shared.boxes).len(), 1);
+        assert_eq!(bus.shared.boxes().all.len(), 1);
     }
 
     #[test]

@@ -41,13 +41,16 @@ pub(crate) async fn walk<'a>(
 ) -> Outcome {
     let mut flight = begin::call(runtime, session, call, ticket, budget);
     let result = unpanicked(pin!(answer(&mut flight))).await;
-    let output = catch_unwind(AssertUnwindSafe(|| {
-        let output = inspect::result(&mut flight, result);
-        record::result(&mut flight, &output);
-        let output = reduce::output(&mut flight, output);
-        trim::output(&mut flight, output)
+    let mut output = result.unwrap_or_else(Output::failed);
+    let shaped = catch_unwind(AssertUnwindSafe(|| {
+        inspect::output(&mut flight, &mut output);
+        record::output(&mut flight, &output);
+        reduce::output(&mut flight, &mut output);
+        trim::output(&mut flight, &mut output);
     }));
-    let output = output.unwrap_or_else(|panic| Output::default().but_failed(panicked(panic)));
+    if let Err(panic) = shaped {
+        output = Output::failed(panicked(panic));
+    }
     end::call(&mut flight, output)
 }
 
@@ -117,7 +120,7 @@ pub(crate) fn explain(
         match judge::explained(&flight, &bound, &*prepared) {
             // What the host refuses is refused, whatever the rules say.
             Err(error) if error.code == ErrorCode::Denied => {
-                bound.refused("workspace", error.message)
+                bound.refused("workspace", error.into_body().message)
             }
             explained => explained?,
         }

@@ -1,6 +1,7 @@
 //! What all calls share: the registry, the policy in force, limits, order and approvals.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -10,7 +11,7 @@ use haft_policy::Policy;
 use crate::approvals::Approvals;
 use crate::catalogue::{Catalogue, IndexStore};
 use crate::scheduler::Scheduler;
-use crate::{Reducers, RegisterError, Registry, View};
+use crate::{Reducers, RegisterError, Registry};
 
 /// Limits, as the binary read them from config.
 #[derive(Debug, Clone)]
@@ -47,11 +48,20 @@ pub struct Runtime {
     registry: Registry,
     reducers: Reducers,
     policy: ArcSwap<Policy>,
+    /// How many policies there were: cheaper to look at than the policy
+    policies: AtomicU64,
     scheduler: Scheduler,
     approvals: Approvals,
     remember: Option<RememberRule>,
     recorder: Option<Arc<dyn Recorder>>,
     catalogue: Catalogue,
+}
+
+/// Which tools and which policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Revision {
+    tools: u64,
+    policy: u64,
 }
 
 impl Runtime {
@@ -62,6 +72,7 @@ impl Runtime {
             registry: Registry::new(),
             reducers: Reducers::new(),
             policy: ArcSwap::from_pointee(policy),
+            policies: AtomicU64::new(0),
             scheduler: Scheduler::default(),
             approvals,
             remember: None,
@@ -116,15 +127,20 @@ impl Runtime {
         self.policy.load_full()
     }
 
-    /// Whether neither the tools nor the policy changed since the view was made.
-    pub(crate) fn is_current(&self, view: &View) -> bool {
-        view.is_of(&self.registry.current(), &self.policy.load())
+    /// Another one when the tools or the policy have changed. What is made of both looks at it
+    /// first, so that it never passes for newer than it is.
+    pub(crate) fn revision(&self) -> Revision {
+        Revision {
+            tools: self.registry.revision(),
+            policy: self.policies.load(Ordering::Acquire),
+        }
     }
 
     /// Put another policy in force; calls that are under way keep theirs, approvals given under
     /// the old one no longer count.
     pub fn set_policy(&self, policy: Policy) {
         self.policy.store(Arc::new(policy));
+        self.policies.fetch_add(1, Ordering::Release);
     }
 
     pub(crate) fn catalogue(&self) -> &Catalogue {

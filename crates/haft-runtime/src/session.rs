@@ -174,14 +174,16 @@ impl Session {
 
     /// The tools as this caller sees them now.
     pub fn view(&self, runtime: &Runtime) -> Arc<View> {
+        let revision = runtime.revision();
         if let Some(view) = &*self.standing.view.load()
-            && runtime.is_current(view)
+            && view.revision() == revision
         {
             return view.clone();
         }
         let snapshot = runtime.registry().snapshot();
         let policy = runtime.policy();
         let view = Arc::new(View::new(
+            revision,
             snapshot,
             policy,
             self.standing.who.clone(),

@@ -8,6 +8,7 @@ use haft_search::Searcher;
 
 use crate::definitions::{Definition, DefinitionCache, Form, Shown};
 use crate::injection::{Decision, Injection, InjectionMode};
+use crate::runtime::Revision;
 use crate::{Definitions, Entry, Shape, Snapshot};
 
 /// Which tools exist at all for a caller. Children add scopes to their parent's: they can only
@@ -33,6 +34,7 @@ pub struct Filters {
 
 /// A snapshot as one caller sees it. Policy is bound to a tool when the tool is first looked at.
 pub struct View {
+    revision: Revision,
     snapshot: Arc<Snapshot>,
     policy: Arc<Policy>,
     who: Who,
@@ -50,6 +52,7 @@ pub struct View {
 
 impl View {
     pub(crate) fn new(
+        revision: Revision,
         snapshot: Arc<Snapshot>,
         policy: Arc<Policy>,
         who: Who,
@@ -59,6 +62,7 @@ impl View {
         let bound = snapshot.entries().iter().map(|_| OnceLock::new()).collect();
         let definitions = DefinitionCache::default();
         View {
+            revision,
             snapshot,
             policy,
             who,
@@ -72,8 +76,8 @@ impl View {
         }
     }
 
-    pub(crate) fn is_of(&self, snapshot: &Arc<Snapshot>, policy: &Arc<Policy>) -> bool {
-        Arc::ptr_eq(&self.snapshot, snapshot) && Arc::ptr_eq(&self.policy, policy)
+    pub(crate) fn revision(&self) -> Revision {
+        self.revision
     }
 
     pub fn snapshot(&self) -> &Snapshot {

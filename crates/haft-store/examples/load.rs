@@ -176,7 +176,7 @@ fn check(home: &Path) -> Value {
     let refused = [
         read.err().map(|error| error.to_string()),
         lines.err().map(|error| error.to_string()),
-        new.err().map(|error| error.message),
+        new.err().map(|error| error.into_body().message),
     ];
     let refused: Vec<String> = refused.into_iter().flatten().collect();
     let effects = std::fs::read_to_string(home.join("effects")).unwrap_or_default();

@@ -136,7 +136,7 @@ impl UndoFiles {
                 Err(error) => {
                     closed.push(Lost {
                         path: place.path().to_owned(),
-                        why: error.message,
+                        why: error.into_body().message,
                     });
                     false
                 }

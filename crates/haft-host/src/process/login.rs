@@ -235,8 +235,8 @@ async fn ask(
     ];
     let home = value(&given, "HOME").map(PathBuf::from);
     let home = home.filter(|home| home.is_dir()).unwrap_or("/".into());
-    let (mut command, group): (Command, _) =
-        prepare::plain(&inner.config, &argv, Input::Plain).map_err(|error| error.message)?;
+    let (mut command, group): (Command, _) = prepare::plain(&inner.config, &argv, Input::Plain)
+        .map_err(|error| error.into_body().message)?;
     command.env_clear().envs(given);
     let guardian = inner.guardian.clone();
     let streams = Streams::Piped(Stdio::null());
@@ -254,7 +254,7 @@ async fn ask(
     };
     let finished = run::follow(beginning, config.deadline, watch, keep, None)
         .await
-        .map_err(|error| error.message)?;
+        .map_err(|error| error.into_body().message)?;
     if finished.timed_out {
         let time = config.deadline.as_millis();
         return Err(format!("its start-up files take longer than {time} ms"));

@@ -70,11 +70,11 @@ impl Noting {
         let recorder = match workspace.recorder(mark) {
             Ok(Some(recorder)) => recorder,
             Ok(None) => return Noting::Off,
-            Err(error) => return Noting::Failed(error.message),
+            Err(error) => return Noting::Failed(error.into_body().message),
         };
         let roots = match workspace.open_roots() {
             Ok(roots) => roots,
-            Err(error) => return Noting::Failed(error.message),
+            Err(error) => return Noting::Failed(error.into_body().message),
         };
         match Watcher::new(recorder, roots, workspace.home().to_owned()) {
             Ok(watcher) => Noting::Ready(Box::new(watcher)),

@@ -123,7 +123,11 @@ mod tests {
     #[test]
     fn a_refusal_says_how_to_do_with_less() {
         let check = |said: &str, part: &str| {
-            let hint = verdict(said).unwrap_err().hint.unwrap_or_default();
+            let hint = verdict(said)
+                .unwrap_err()
+                .into_body()
+                .hint
+                .unwrap_or_default();
             assert!(hint.contains(part), "{said}: {hint}");
         };
         check("landlock: x\n", "without: [no-landlock]");

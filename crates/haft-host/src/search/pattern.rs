@@ -286,7 +286,7 @@ mod tests {
                     Way::EachLine => "each line".to_owned(),
                     Way::Across => "across".to_owned(),
                 },
-                Err(error) => error.message,
+                Err(error) => error.into_body().message,
             };
             assert_eq!(shown, expected, "{pattern}");
         };

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::{CancelToken, ToolError};
+use haft_core::{CancelToken, ErrorBody, ToolError};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde::de::DeserializeOwned;
 use tokio::io::AsyncWriteExt;
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::WorkersConfig;
 use super::job::{Job, Setup};
-use super::wire::{self, Failure, Frames, frame};
+use super::wire::{self, Frames, frame};
 use crate::filter_env;
 use crate::process::{Group, Guardian, Kind, Started, start_connected};
 
@@ -117,13 +117,13 @@ async fn ready(mut hand: Hand, setup: &Setup) -> Result<Hand, String> {
     let greeting = async {
         hand.send(wire::SETUP, setup).await?;
         match hand.receive().await? {
-            (wire::READY, content) => Ok(serde_json::from_slice::<Result<(), Failure>>(&content)),
+            (wire::READY, content) => Ok(serde_json::from_slice::<Result<(), ErrorBody>>(&content)),
             (other, _) => Err(unexpected(other)),
         }
     };
     match timeout(START, greeting).await {
         Ok(Ok(Ok(Ok(())))) => Ok(hand),
-        Ok(Ok(Ok(Err(failure)))) => Err(ToolError::from(failure).message),
+        Ok(Ok(Ok(Err(failure)))) => Err(failure.message),
         Ok(Ok(Err(error))) => Err(error.to_string()),
         Ok(Err(broken)) => Err(broken.to_string()),
         Err(_) => Err(format!("it was not ready after {} s", START.as_secs())),
@@ -157,7 +157,7 @@ impl Hand {
             match received {
                 (wire::LIVE, content) => live(&understood::<String>(&content)?),
                 (wire::DONE, content) => {
-                    let done = understood::<Result<A, Failure>>(&content)?;
+                    let done = understood::<Result<A, ErrorBody>>(&content)?;
                     return Ok(done.map_err(ToolError::from));
                 }
                 (other, _) => return Err(unexpected(other)),

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use haft_core::{ErrorCode, ToolError};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// To a worker: what it works with, once.
@@ -23,34 +22,6 @@ pub(super) const DONE: u8 = b'd';
 const LARGEST: usize = 1 << 30;
 const HEAD: usize = 5;
 const CHUNK: usize = 64 << 10;
-
-/// How a job failed, as it travels. What caused it is for the log of whoever saw it.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Failure {
-    code: ErrorCode,
-    message: String,
-    hint: Option<String>,
-}
-
-impl From<ToolError> for Failure {
-    fn from(error: ToolError) -> Self {
-        Failure {
-            code: error.code,
-            message: error.message,
-            hint: error.hint,
-        }
-    }
-}
-
-impl From<Failure> for ToolError {
-    fn from(failure: Failure) -> Self {
-        let error = ToolError::new(failure.code, failure.message);
-        match failure.hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
-    }
-}
 
 /// One message, ready to be written.
 pub(super) fn frame(kind: u8, content: &impl Serialize) -> io::Result<Vec<u8>> {

@@ -7,12 +7,12 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::{CancelToken, ToolError};
+use haft_core::{CancelToken, ErrorBody, ToolError};
 use serde::Serialize;
 use tokio::net::unix::pipe::Receiver;
 
 use super::job::{Bytes, Job, RunJob, Setup};
-use super::wire::{self, Failure, Frames, frame};
+use super::wire::{self, Frames, frame};
 use crate::blocking::blocking;
 use crate::files::{Workspace, present_now, read_bytes_now, read_now, write_now};
 use crate::process::keep_to;
@@ -49,9 +49,9 @@ async fn live() -> io::Result<()> {
     };
     let bench = match furnish(&serde_json::from_slice(&content)?) {
         Ok(bench) => bench,
-        Err(error) => return say(wire::READY, &Err::<(), _>(Failure::from(error))),
+        Err(error) => return say(wire::READY, &Err::<(), _>(error.into_body())),
     };
-    say(wire::READY, &Ok::<_, Failure>(()))?;
+    say(wire::READY, &Ok::<_, ErrorBody>(()))?;
     while let Some((kind, content)) = frames.next().await? {
         // A cancel that comes when the job is already done is for nobody.
         if kind == wire::JOB {
@@ -145,7 +145,7 @@ async fn run(
 }
 
 fn answer<A: Serialize>(answer: Result<A, ToolError>) -> io::Result<Vec<u8>> {
-    frame(wire::DONE, &answer.map_err(Failure::from))
+    frame(wire::DONE, &answer.map_err(ToolError::into_body))
 }
 
 fn say(kind: u8, content: &impl Serialize) -> io::Result<()> {

@@ -107,7 +107,7 @@ async fn our_own_server_with_a_token() {
     let far = Far::at(&url, &[]);
     let error = far.fleet.look_at("far").await.unwrap_err();
     assert!(error.message.contains("wants a login"), "{error:?}");
-    assert!(error.hint.unwrap().contains("haft mcp login far"));
+    assert!(error.hint.as_ref().unwrap().contains("haft mcp login far"));
     let far = Far::at(&url, &[("Authorization", "Bearer sesame-and-more")]);
     let health = far.fleet.look_at("far").await.unwrap();
     assert!(health.tools > 3, "{health:?}");

@@ -7,9 +7,10 @@ mod plain;
 mod schema;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::ArcSwap;
 use haft_core::{DynTool, Module, Pack, Source, ToolContext, ToolSpec};
 use serde::Serialize;
 use thiserror::Error;
@@ -24,6 +25,7 @@ use crate::ReducerTaken;
 #[derive(Default)]
 pub struct Registry {
     current: ArcSwap<Snapshot>,
+    revision: AtomicU64,
     writing: Mutex<()>,
     changed: watch::Sender<u64>,
 }
@@ -81,9 +83,9 @@ impl Registry {
         self.current.load_full()
     }
 
-    /// The same for a short look.
-    pub(crate) fn current(&self) -> Guard<Arc<Snapshot>> {
-        self.current.load()
+    /// Grows with every change, after the change can be seen.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
     }
 
     /// Add one tool, tagged with the plugin it comes from. A schema that does not compile
@@ -222,6 +224,7 @@ impl Registry {
         next.revision += 1;
         let revision = next.revision;
         self.current.store(Arc::new(next));
+        self.revision.store(revision, Ordering::Release);
         self.changed.send_replace(revision);
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! for those a yes can be given by one walk over the arguments. It never says yes where the full
 //! check would say no, and its no means only that the full check has to decide.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 /// Keywords that say nothing about validity.
 const ANNOTATIONS: &[&str] = &[
@@ -29,7 +29,7 @@ const WIDTHS: &[&str] = &[
     "double",
 ];
 /// Whole numbers up to here are the same as floating point numbers.
-const EXACT: i128 = 1 << 53;
+const EXACT: u64 = 1 << 53;
 
 /// What a value has to be.
 pub(super) enum Plain {
@@ -41,9 +41,10 @@ pub(super) enum Plain {
         max: usize,
     },
     OneOf(Vec<String>),
+    /// Numbers beyond are left to the full check
     Whole {
-        min: i128,
-        max: i128,
+        min: i64,
+        max: i64,
     },
     Number {
         min: f64,
@@ -118,13 +119,12 @@ impl Plain {
             "integer" if only(schema, &["type", "format", "minimum", "maximum"]) => {
                 let bound = |key: &str, usual| match schema.get(key) {
                     None => Some(usual),
-                    Some(Value::Number(number)) => whole(number),
-                    Some(_) => None,
+                    Some(number) => number.as_i64(),
                 };
                 is_width(schema.get("format")).then_some(())?;
                 Some(Plain::Whole {
-                    min: bound("minimum", i128::MIN)?,
-                    max: bound("maximum", i128::MAX)?,
+                    min: bound("minimum", i64::MIN)?,
+                    max: bound("maximum", i64::MAX)?,
                 })
             }
             "number" if only(schema, &["type", "format", "minimum", "maximum"]) => {
@@ -171,10 +171,14 @@ impl Plain {
             }
             (Plain::OneOf(words), Value::String(text)) => words.iter().any(|word| word == text),
             (Plain::Whole { min, max }, Value::Number(number)) => {
-                whole(number).is_some_and(|number| (*min..=*max).contains(&number))
+                let fits = |number| (*min..=*max).contains(&number);
+                number.as_i64().is_some_and(fits)
             }
             (Plain::Number { min, max }, Value::Number(number)) => {
-                let exact = whole(number).is_none_or(|number| number.abs() <= EXACT);
+                let exact = match number.as_i64() {
+                    Some(whole) => whole.unsigned_abs() <= EXACT,
+                    None => number.is_f64(),
+                };
                 let fits = |number| (*min..=*max).contains(&number);
                 exact && number.as_f64().is_some_and(fits)
             }
@@ -229,27 +233,22 @@ impl Fields {
 
     fn accept(&self, given: &Map<String, Value>) -> bool {
         let mut found = 0;
-        // Models write fields in the schema's order, with gaps.
+        // Models write fields in the schema's order, mostly.
         let mut next = 0;
         for (name, value) in given {
-            let (before, after) = self.known.split_at(next.min(self.known.len()));
             let is_it = |field: &Field| field.name == *name;
-            let place = match after.iter().position(is_it) {
-                Some(place) => Some(next + place),
-                None => before.iter().position(is_it),
+            let place = match self.known.get(next).is_some_and(is_it) {
+                true => Some(next),
+                false => self.known.iter().position(is_it),
             };
-            let Some(place) = place else {
-                if self.open {
-                    continue;
+            match place.map(|place| (place, &self.known[place])) {
+                Some((place, field)) if field.value.accepts(value) => {
+                    found += usize::from(field.required);
+                    next = place + 1;
                 }
-                return false;
-            };
-            let field = &self.known[place];
-            if !field.value.accepts(value) {
-                return false;
+                None if self.open => {}
+                _ => return false,
             }
-            found += usize::from(field.required);
-            next = place + 1;
         }
         found == self.required
     }
@@ -303,13 +302,6 @@ fn is_width(format: Option<&Value>) -> bool {
             .as_str()
             .is_some_and(|format| WIDTHS.contains(&format))
     })
-}
-
-fn whole(number: &Number) -> Option<i128> {
-    number
-        .as_i64()
-        .map(i128::from)
-        .or_else(|| number.as_u64().map(i128::from))
 }
 
 #[cfg(test)]

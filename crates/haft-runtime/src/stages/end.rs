@@ -1,17 +1,13 @@
 //! end: the outcome, and listeners hear of it.
 
-use haft_core::{ErrorBody, EventKind, Outcome, Output};
+use haft_core::{EventKind, Outcome, Output, ToolError};
 
 use super::{record, trim};
 use crate::flight::Flight;
 
 pub(crate) fn call(flight: &mut Flight<'_>, output: Output) -> Outcome {
     let duration = flight.started.elapsed();
-    let error = output.error.map(|error| ErrorBody {
-        code: error.code,
-        message: error.message,
-        hint: error.hint,
-    });
+    let error = output.error.map(ToolError::into_body);
     let mut meta = std::mem::take(&mut flight.meta);
     meta.duration_ms = duration.as_micros() as f64 / 1_000.0;
     let shown = match flight.note {

@@ -1,15 +1,14 @@
 //! inspect: nothing secret leaves, and nothing untrusted passes for ours. Secrets are masked in
 //! every part of the answer; forged markers in untrusted text are taken apart.
 
-use haft_core::{Block, Output, ToolResult};
+use haft_core::{Block, Output};
 
 use super::untrusted;
 use crate::flight::Flight;
 use crate::secrets;
 
-pub(crate) fn result(flight: &mut Flight<'_>, result: ToolResult) -> Output {
-    let mut output = result.unwrap_or_else(|error| Output::default().but_failed(error));
-    speak_for_structured(&mut output);
+pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
+    speak_for_structured(output);
     let untrusted = output.untrusted
         || flight
             .entry()
@@ -37,7 +36,6 @@ pub(crate) fn result(flight: &mut Flight<'_>, result: ToolResult) -> Output {
         masked += error.hint.as_mut().map_or(0, mask);
     }
     flight.meta.masked = masked;
-    output
 }
 
 /// A result without text is told as text too: not every model reads structured content.

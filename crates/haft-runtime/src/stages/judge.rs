@@ -14,7 +14,7 @@ use crate::flight::Flight;
 pub(crate) struct Judged {
     pub(crate) effects: Arc<Effects>,
     /// What has to be asked, if anything
-    pub(crate) ask: Option<Judgement>,
+    pub(crate) ask: Option<Box<Judgement>>,
 }
 
 pub(crate) fn effects(
@@ -34,7 +34,7 @@ pub(crate) fn effects(
     }
     let ask = match judgement.verdict {
         Verdict::Allow => None,
-        Verdict::Ask => Some(judgement.into_owned()),
+        Verdict::Ask => Some(Box::new(judgement.into_owned())),
         Verdict::Deny => return Err(denied(&flight.cx, &judgement)),
     };
     flight.meta.would = flight.cx.dry_run.then(|| match &ask {

@@ -23,6 +23,15 @@ pub(crate) async fn answer(
     if flight.cx.key.is_none() || flight.cx.dry_run {
         return Ok(None);
     }
+    // Boxed, so that calls without a key do not carry the room for it.
+    Box::pin(by_key(flight, tool, judged)).await
+}
+
+async fn by_key(
+    flight: &mut Flight<'_>,
+    tool: usize,
+    judged: &Judged,
+) -> Result<Option<Output>, ToolError> {
     let Some(recorder) = flight.runtime.recorder() else {
         return Ok(None);
     };

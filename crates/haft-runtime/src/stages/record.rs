@@ -71,10 +71,10 @@ pub(crate) async fn intent(flight: &mut Flight<'_>, effects: &Effects) -> Result
     if flight.cx.dry_run || !has_effects(flight, effects) {
         return Ok(());
     }
-    let Some(intent) = told(flight) else {
+    let Some(intending) = told(flight).map(|intent| recorder.intend(intent)) else {
         return Ok(());
     };
-    let intended = recorder.intend(intent).await?;
+    let intended = intending.await?;
     if let Some(note) = &mut flight.note {
         note.intended = Some(intended);
     }
@@ -82,7 +82,7 @@ pub(crate) async fn intent(flight: &mut Flight<'_>, effects: &Effects) -> Result
 }
 
 /// Note what the whole result is, so that it can be compared with that of a later call.
-pub(crate) fn result(flight: &mut Flight<'_>, output: &Output) {
+pub(crate) fn output(flight: &mut Flight<'_>, output: &Output) {
     let Some(note) = &mut flight.note else {
         return;
     };

@@ -1,12 +1,12 @@
 //! reduce: the tool's reducer, if it has one. What it leaves out stays readable behind a handle.
 
-use haft_core::{Output, ReduceContext};
+use haft_core::{Block, Output, ReduceContext};
 
 use super::record;
 use super::trim::keep_whole;
 use crate::flight::Flight;
 
-pub(crate) fn output(flight: &mut Flight<'_>, output: Output) -> Output {
+pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
     let cx = ReduceContext {
         args: &flight.args,
         turn: flight.session.turn(),
@@ -14,20 +14,21 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: Output) -> Output {
     let Some(mut reduced) = flight
         .runtime
         .reducers()
-        .reduce(&flight.cx.tool, &output, cx)
+        .reduce(&flight.cx.tool, output, cx)
     else {
-        return output;
+        return;
     };
     if let Some(told) = not_worth_it(flight) {
-        return output.and_text(told);
+        output.content.push(Block::text(told));
+        return;
     }
-    let chars = super::trim::chars(&output);
-    keep_whole(flight, &output);
+    let chars = super::trim::chars(output);
+    keep_whole(flight, output);
     flight.meta.reduced = true;
     reduced.total_chars = Some(output.total_chars.unwrap_or(chars).max(chars));
-    reduced.handle = output.handle;
-    reduced.error = output.error;
-    reduced
+    reduced.handle = output.handle.take();
+    reduced.error = output.error.take();
+    *output = reduced;
 }
 
 /// Why the output is left whole: what was left out of others like it kept being read again.

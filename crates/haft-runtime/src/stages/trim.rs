@@ -20,7 +20,7 @@ static ERROR_LINE_PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)\b(?:error|failed|failure|panicked|exception|fatal|traceback)\b").ok()
 });
 
-pub(crate) fn output(flight: &mut Flight<'_>, mut output: Output) -> Output {
+pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
     if let Some(error) = &mut output.error {
         error.message = shortened(&error.message, ERROR).into_owned();
         error.hint = error
@@ -30,7 +30,7 @@ pub(crate) fn output(flight: &mut Flight<'_>, mut output: Output) -> Output {
     }
     // The same call under the same key is answered with it.
     if flight.cx.key.is_some() && output.error.is_none() && !flight.cx.dry_run {
-        keep_whole(flight, &output);
+        keep_whole(flight, output);
     }
     let budget = flight.cx.result_budget;
     let is_untrusted = flight.meta.untrusted;
@@ -39,7 +39,7 @@ pub(crate) fn output(flight: &mut Flight<'_>, mut output: Output) -> Output {
     } else {
         budget
     };
-    let shown = chars(&output);
+    let shown = chars(output);
     let total = output.total_chars.unwrap_or(shown).max(shown);
     flight.meta.total_chars = total;
     // What a reducer or the tool itself left out is stated too.
@@ -49,11 +49,11 @@ pub(crate) fn output(flight: &mut Flight<'_>, mut output: Output) -> Output {
     });
     let extra = notice.as_ref().map_or(0, |notice| notice.chars().count());
     if shown + extra > room {
-        keep_whole(flight, &output);
+        keep_whole(flight, output);
         flight.meta.truncated = true;
-        let whole = joined(&output);
+        let whole = joined(output);
         let cut = fit(&whole, room, total, flight.meta.handle.as_deref());
-        replace_text(&mut output, cut);
+        replace_text(output, cut);
     } else if let Some(notice) = notice {
         flight.meta.truncated = true;
         output.content.push(Block::text(notice.trim_start()));
@@ -68,7 +68,6 @@ pub(crate) fn output(flight: &mut Flight<'_>, mut output: Output) -> Output {
             }
         }
     }
-    output
 }
 
 /// Characters of the text blocks.

@@ -198,7 +198,7 @@ mod tests {
         let check = |mut args: Value, expected: Value| {
             let shown = match repair(&mut args, &spec) {
                 Ok(()) => args,
-                Err(error) => error.message.into(),
+                Err(error) => error.into_body().message.into(),
             };
             assert_eq!(shown, expected);
         };
@@ -230,7 +230,7 @@ mod tests {
         let check = |mut args: Value, expected: Value| {
             let shown = match repair(&mut args, &spec) {
                 Ok(()) => args,
-                Err(error) => error.message.into(),
+                Err(error) => error.into_body().message.into(),
             };
             assert_eq!(shown, expected);
         };

@@ -125,3 +125,13 @@ async fn cancelling_ends_every_call_of_the_batch() {
         "what it said before is kept"
     );
 }
+
+/// Batches move calls about, so what only some calls need stands elsewhere.
+#[tokio::test]
+async fn a_call_on_its_way_is_small() {
+    let house = House::builder().build();
+    let session = house.session("s");
+    let call = Call::new("test.echo", json!({"text": "hi"}));
+    let size = size_of_val(&house.runtime.call(&session, call));
+    assert!(size < 1_200, "{size} bytes");
+}

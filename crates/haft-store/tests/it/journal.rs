@@ -390,7 +390,7 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_room() {
         "{}",
         refused.message
     );
-    assert!(refused.hint.unwrap().contains("haft gc"));
+    assert!(refused.into_body().hint.unwrap().contains("haft gc"));
     read(&journal, "kept for later");
     let room = journal
         .store()

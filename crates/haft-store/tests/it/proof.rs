@@ -99,7 +99,13 @@ fn an_older_copy_put_back_is_noticed_and_nothing_more_is_written() {
         "{}",
         refused.message
     );
-    assert!(refused.hint.unwrap().contains("haft journal accept"));
+    assert!(
+        refused
+            .into_body()
+            .hint
+            .unwrap()
+            .contains("haft journal accept")
+    );
     journal.store().close();
 
     let journal = home.journal();

@@ -330,6 +330,7 @@ mod tests {
         let check = |text: &str, search: &str, reason: &str, line: &str| {
             let hint = apply(text, &[change(search, "", false)])
                 .unwrap_err()
+                .into_body()
                 .hint
                 .unwrap();
             assert!(hint.contains(reason), "{search:?}: {hint}");

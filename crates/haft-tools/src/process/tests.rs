@@ -293,7 +293,7 @@ async fn without_a_lasting_process_nothing_goes_on() {
     ] {
         let error = refused(fixture.call(tool, &args).await);
         assert_eq!(error.code, ErrorCode::NotAvailable, "{tool} {args}");
-        assert!(error.hint.unwrap().contains("haft batch"));
+        assert!(error.into_body().hint.unwrap().contains("haft batch"));
     }
     let quick = json!({"command": "echo quick", "yieldMs": 60_000});
     assert_eq!(ok(&fixture, "shell.exec", quick).await["output"], "quick\n");

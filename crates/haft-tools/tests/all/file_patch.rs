@@ -148,7 +148,7 @@ fn check(before: &str, args: Value, expected: &str, notes: &[&str]) {
                 "{}: {} | {}",
                 error.code,
                 error.message,
-                error.hint.unwrap_or_default()
+                error.hint.as_deref().unwrap_or_default()
             )
         }
     };

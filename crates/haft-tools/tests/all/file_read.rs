@@ -67,7 +67,7 @@ fn other_files_are_named_for_what_they_are() {
         "{}",
         error.message
     );
-    assert!(error.hint.unwrap().contains("file.list"));
+    assert!(error.into_body().hint.unwrap().contains("file.list"));
     let error = f.call("file.read", json!({"path": "gone"})).error();
     assert!(error.message.contains("no such file"), "{}", error.message);
 }
@@ -141,7 +141,7 @@ fn a_part_of_a_large_file_is_read_and_the_whole_refused() {
     assert_eq!(structured["content"], json!("500\tline 500\n501\tline 501"));
     let error = f.call("file.read", json!({"path": "large.txt"})).error();
     assert!(error.message.contains("too large"), "{}", error.message);
-    assert!(error.hint.unwrap().contains("offset"));
+    assert!(error.into_body().hint.unwrap().contains("offset"));
     // The rest is one line without an end, longer than may be held.
     let endless = json!({"path": "large.txt", "offset": 1000, "limit": 1});
     let error = f.call("file.read", endless).error();

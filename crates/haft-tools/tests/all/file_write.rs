@@ -55,7 +55,7 @@ fn edits_that_do_not_fit() {
         let error = f.call("file.edit", with_path).error();
         assert_eq!(error.code, code, "{args}");
         assert!(error.message.contains(message), "{args}: {}", error.message);
-        let told = error.hint.unwrap_or_default();
+        let told = error.into_body().hint.unwrap_or_default();
         assert!(told.contains(hint), "{args}: {told}");
         assert_eq!(f.content("a.txt"), "one\ntwo\none\n", "{args}");
     };

@@ -129,7 +129,13 @@ fn what_is_there_already_is_not_kept_twice() {
         );
     }
     let bad = f.call("memory.store", json!({"text": "x", "namespace": "no\nway"}));
-    assert!(bad.error().hint.unwrap().contains("`knowledge`"));
+    assert!(
+        bad.error()
+            .into_body()
+            .hint
+            .unwrap()
+            .contains("`knowledge`")
+    );
 }
 
 #[test]

@@ -28,10 +28,8 @@ pub(crate) fn arguments(given: Option<&str>) -> Result<Option<Value>> {
 /// JSON, or a usage error that says where it is wrong.
 pub(crate) fn parse(text: &str) -> Result<Value> {
     Ok(parse_arguments(text).map_err(|error| {
-        let hint = error
-            .hint
-            .map(|hint| format!(", {hint}"))
-            .unwrap_or_default();
+        let hint = error.hint.as_ref();
+        let hint = hint.map(|hint| format!(", {hint}")).unwrap_or_default();
         Usage(format!("{}{hint}", error.message))
     })?)
 }

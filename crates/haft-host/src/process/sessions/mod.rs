@@ -231,7 +231,7 @@ impl RunProcesses {
         found.ok_or_else(|| {
             let error = ToolError::failed(message);
             match self.no_background() {
-                Some(none) => error.hint(none.message),
+                Some(none) => error.hint(none.into_body().message),
                 None => error.hint(
                     "`process.list` names the sessions; they are kept 30 minutes after their end",
                 ),

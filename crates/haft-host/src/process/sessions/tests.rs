@@ -332,7 +332,7 @@ async fn a_process_that_ends_soon_has_no_sessions() {
         .await
         .unwrap_err();
     assert_eq!(error.code, ErrorCode::NotAvailable);
-    assert!(error.hint.unwrap().contains("haft batch"));
+    assert!(error.into_body().hint.unwrap().contains("haft batch"));
 }
 
 /// Who asks for a time gets no more than the configuration allows; who asks for none has none.

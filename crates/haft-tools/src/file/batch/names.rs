@@ -115,7 +115,7 @@ mod tests {
             let regex = Regex::new(pattern).unwrap();
             let new = match Replacement::parse(replacement, &regex) {
                 Ok(replacement) => replacement.put_into(&regex, name),
-                Err(error) => error.message,
+                Err(error) => error.into_body().message,
             };
             assert_eq!(new, expected, "{pattern} {replacement} {name}");
         };

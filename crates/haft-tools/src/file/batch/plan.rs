@@ -189,7 +189,7 @@ impl Plan {
             }
             Err(error) if cx.cancel.is_cancelled() => Err(error),
             Err(error) => {
-                self.skip(&entry.path, error.message);
+                self.skip(&entry.path, error.into_body().message);
                 Ok(())
             }
         }
