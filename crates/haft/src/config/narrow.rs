@@ -2,6 +2,8 @@
 //! else. Policy is not judged here: there the untrusted file is a layer of its own, and the
 //! strictest layer wins.
 
+use haft_policy::ToolsConfig;
+
 use super::sections::{
     Config, IsolationLevel, IsolationSection, JournalSection, ResultsSection, UndoSection,
     WorkersSection,
@@ -87,7 +89,24 @@ pub(super) fn narrowed(
         ignored("mcp.servers", "they start programs".to_owned());
     }
     config.isolation.level = isolated(&owner.isolation, &project.isolation, &mut ignored);
+    refused_too(&mut config.tools, &project.tools);
     config
+}
+
+/// What the project refuses or asks about. Calls are judged by its layer; this is for whoever looks
+/// at what holds.
+fn refused_too(tools: &mut ToolsConfig, project: &ToolsConfig) {
+    let lists = [
+        (&mut tools.deny, &project.deny),
+        (&mut tools.rules.deny, &project.rules.deny),
+        (&mut tools.rules.ask, &project.rules.ask),
+        (&mut tools.hooks.confirm, &project.hooks.confirm),
+    ];
+    for (into, from) in lists {
+        let more = from.iter().filter(|one| !into.contains(one)).cloned();
+        let more: Vec<String> = more.collect();
+        into.extend(more);
+    }
 }
 
 /// The stricter of two levels.

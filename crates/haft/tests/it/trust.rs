@@ -44,6 +44,9 @@ fn untrusted_it_narrows_and_never_widens() {
         .exits(0)
         .says("haft.yaml (not trusted: can only narrow)");
     place.run(["config", "check"]).exits(0).says("not trusted");
+    let shown = place.run(["config", "show"]);
+    shown.exits(0).says("file.list");
+    assert!(!shown.out.contains("shell.exec"), "{}", shown.out);
 }
 
 #[test]
