@@ -1,15 +1,18 @@
 //! A cancel token that knows no runtime. A child is cancelled with its parent; the parent does
-//! not know its children, so making one costs one allocation and no lock.
+//! not know its children, so making one takes no lock, and no memory before somebody cancels it,
+//! waits for it or hands it on.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct CancelToken {
-    inner: Arc<Inner>,
+    /// What all clones share, once there is a need for it
+    own: OnceLock<Arc<Inner>>,
+    parent: Option<Arc<Inner>>,
 }
 
 #[derive(Default)]
@@ -18,7 +21,7 @@ struct Inner {
     /// It was a deadline, not the caller
     timed_out: AtomicBool,
     waiting: Mutex<Waiting>,
-    parent: Option<CancelToken>,
+    parent: Option<Arc<Inner>>,
 }
 
 #[derive(Default)]
@@ -35,23 +38,24 @@ impl CancelToken {
     #[must_use]
     pub fn child(&self) -> Self {
         CancelToken {
-            inner: Arc::new(Inner {
-                parent: Some(self.clone()),
-                ..Inner::default()
-            }),
+            own: OnceLock::new(),
+            parent: Some(self.inner().clone()),
         }
     }
 
+    fn inner(&self) -> &Arc<Inner> {
+        self.own.get_or_init(|| {
+            Arc::new(Inner {
+                parent: self.parent.clone(),
+                ..Inner::default()
+            })
+        })
+    }
+
     pub fn cancel(&self) {
-        self.inner.cancelled.store(true, Ordering::SeqCst);
-        let wakers = {
-            let mut waiting = self
-                .inner
-                .waiting
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut waiting.wakers)
-        };
+        let inner = self.inner();
+        inner.cancelled.store(true, Ordering::SeqCst);
+        let wakers = std::mem::take(&mut inner.waiting().wakers);
         for (_, waker) in wakers {
             waker.wake();
         }
@@ -59,18 +63,19 @@ impl CancelToken {
 
     /// Cancel because a deadline has passed.
     pub fn time_is_up(&self) {
-        self.inner.timed_out.store(true, Ordering::SeqCst);
+        self.inner().timed_out.store(true, Ordering::SeqCst);
         self.cancel();
     }
 
     /// Whether it was a deadline that cancelled this token, not the caller.
     pub fn timed_out(&self) -> bool {
-        self.inner.timed_out.load(Ordering::SeqCst)
+        let own = self.own.get();
+        own.is_some_and(|own| own.timed_out.load(Ordering::SeqCst))
     }
 
     pub fn is_cancelled(&self) -> bool {
-        self.lineage()
-            .any(|token| token.inner.cancelled.load(Ordering::SeqCst))
+        let first = self.own.get().or(self.parent.as_ref());
+        lineage(first).any(|one| one.cancelled.load(Ordering::SeqCst))
     }
 
     /// Resolves once this token or one above it is cancelled.
@@ -80,17 +85,30 @@ impl CancelToken {
             registered: Vec::new(),
         }
     }
+}
 
-    fn lineage(&self) -> impl Iterator<Item = &CancelToken> {
-        std::iter::successors(Some(self), |token| token.inner.parent.as_ref())
+/// Clones are one token.
+impl Clone for CancelToken {
+    fn clone(&self) -> Self {
+        CancelToken {
+            own: OnceLock::from(self.inner().clone()),
+            parent: None,
+        }
+    }
+}
+
+/// A token and all above it.
+fn lineage(first: Option<&Arc<Inner>>) -> impl Iterator<Item = &Arc<Inner>> {
+    std::iter::successors(first, |one| one.parent.as_ref())
+}
+
+impl Inner {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn register(&self, waker: Waker) -> u64 {
-        let mut waiting = self
-            .inner
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting();
         let key = waiting.next;
         waiting.next += 1;
         waiting.wakers.push((key, waker));
@@ -98,11 +116,7 @@ impl CancelToken {
     }
 
     fn forget(&self, key: u64) {
-        let mut waiting = self
-            .inner
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting();
         waiting.wakers.retain(|(other, _)| *other != key);
     }
 }
@@ -116,16 +130,15 @@ impl fmt::Debug for CancelToken {
 }
 
 /// Future of [`CancelToken::cancelled`].
-#[derive(Debug)]
 pub struct Cancelled {
     token: CancelToken,
-    registered: Vec<(CancelToken, u64)>,
+    registered: Vec<(Arc<Inner>, u64)>,
 }
 
 impl Cancelled {
     fn forget_all(&mut self) {
-        for (token, key) in self.registered.drain(..) {
-            token.forget(key);
+        for (one, key) in self.registered.drain(..) {
+            one.forget(key);
         }
     }
 }
@@ -135,10 +148,8 @@ impl Future for Cancelled {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         self.forget_all();
-        let registered = self
-            .token
-            .lineage()
-            .map(|token| (token.clone(), token.register(cx.waker().clone())))
+        let registered = lineage(Some(self.token.inner()))
+            .map(|one| (one.clone(), one.register(cx.waker().clone())))
             .collect();
         self.registered = registered;
         // Invariant: look after registering, so that a cancel between the two is not missed.
@@ -209,8 +220,8 @@ mod tests {
                 .poll(&mut Context::from_waker(waker))
                 .is_pending()
         );
-        assert_eq!(token.inner.waiting.lock().unwrap().wakers.len(), 1);
+        assert_eq!(token.inner().waiting().wakers.len(), 1);
         drop(waiting);
-        assert!(token.inner.waiting.lock().unwrap().wakers.is_empty());
+        assert!(token.inner().waiting().wakers.is_empty());
     }
 }

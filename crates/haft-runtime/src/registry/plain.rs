@@ -155,6 +155,7 @@ impl Plain {
     }
 
     /// Yes, or the full check has to decide.
+    #[inline]
     pub(super) fn accepts(&self, value: &Value) -> bool {
         match (self, value) {
             (Plain::Anything, _)
@@ -164,10 +165,7 @@ impl Plain {
                 // A character takes one to four bytes: most lengths need no counting.
                 let bytes = text.len();
                 let long = bytes / 4 >= *min || (*min <= 1 && bytes >= *min);
-                if long && bytes <= *max {
-                    return true;
-                }
-                (*min..=*max).contains(&text.chars().count())
+                long && bytes <= *max || (*min..=*max).contains(&text.chars().count())
             }
             (Plain::OneOf(words), Value::String(text)) => words.iter().any(|word| word == text),
             (Plain::Whole { min, max }, Value::Number(number)) => {
@@ -182,6 +180,14 @@ impl Plain {
                 let fits = |number| (*min..=*max).contains(&number);
                 exact && number.as_f64().is_some_and(fits)
             }
+            _ => self.accepts_parts(value),
+        }
+    }
+
+    /// The same for what has parts. Apart, so that the rest needs no call.
+    #[inline(never)]
+    fn accepts_parts(&self, value: &Value) -> bool {
+        match (self, value) {
             (Plain::List { items, min, max }, Value::Array(values)) => {
                 (*min..=*max).contains(&values.len())
                     && values.iter().all(|value| items.accepts(value))

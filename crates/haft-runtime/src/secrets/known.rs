@@ -40,6 +40,9 @@ pub fn hide(values: impl IntoIterator<Item = String>) {
 
 /// Where known values stand in a text.
 pub(super) fn find(text: &[u8], mut found: impl FnMut(Range<usize>)) {
+    if text.len() < SHORTEST {
+        return;
+    }
     if let Some(known) = KNOWN.load().as_ref() {
         for value in known.finder.find_iter(text) {
             found(value.range());

@@ -52,13 +52,14 @@ pub struct Masked<'a> {
 
 /// Replaces every secret in `text`.
 pub fn mask(text: &str) -> Masked<'_> {
-    let spans = scan(text).into_spans(text);
-    if spans.is_empty() {
+    let scan = scan(text);
+    if scan.spans.is_empty() {
         return Masked {
             text: Cow::Borrowed(text),
             count: 0,
         };
     }
+    let spans = scan.into_spans(text);
     let mut masked = String::with_capacity(text.len());
     let mut done = 0;
     for span in &spans {

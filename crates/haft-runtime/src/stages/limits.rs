@@ -1,5 +1,6 @@
 //! How long a call may take: deadlines, the caller's cancel token, and a moment to tidy up.
 
+use std::future::poll_fn;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::task::Poll;
 use std::thread;
@@ -10,6 +11,7 @@ use haft_core::{BoxFuture, Effects, ErrorCode, Prepared, ToolContext, ToolError,
 use super::cancelled;
 use crate::flight::Flight;
 
+#[derive(Clone, Copy)]
 pub(super) struct Limits {
     hard: Duration,
     idle: Option<Duration>,
@@ -67,23 +69,33 @@ fn overseen<T>(limit: Duration, cx: &ToolContext, step: impl FnOnce() -> T) -> T
 
 /// Drive the work until it ends, a deadline passes or the caller gives up. Then the tool is told
 /// to stop and has a moment to say how far it came; after that it is dropped.
-pub(super) async fn within(
+pub(super) fn within<'a>(
     limits: Limits,
-    cx: &ToolContext,
-    mut work: BoxFuture<'_, ToolResult>,
-) -> ToolResult {
+    cx: &'a ToolContext,
+    work: BoxFuture<'a, ToolResult>,
+) -> impl Future<Output = ToolResult> {
     // A tool that answers at once arms no timer, nor carries the room for one.
-    let at_once = std::future::poll_fn(|task| {
-        Poll::Ready(match limits.surveys {
-            true => overseen(limits.hard, cx, || work.as_mut().poll(task)),
-            false => work.as_mut().poll(task),
-        })
-    });
-    match at_once.await {
-        Poll::Ready(Err(_)) if cx.timed_out() => Err(timed_out(limits.hard)),
-        Poll::Ready(result) => result,
-        Poll::Pending => Box::pin(watched(limits, cx, work)).await,
-    }
+    let mut fresh = Some(work);
+    let mut waits: Option<BoxFuture<'a, ToolResult>> = None;
+    poll_fn(move |task| {
+        if let Some(mut work) = fresh.take() {
+            let polled = match limits.surveys {
+                true => overseen(limits.hard, cx, || work.as_mut().poll(task)),
+                false => work.as_mut().poll(task),
+            };
+            match polled {
+                Poll::Ready(Err(_)) if cx.timed_out() => {
+                    return Poll::Ready(Err(timed_out(limits.hard)));
+                }
+                Poll::Pending => waits = Some(Box::pin(watched(limits, cx, work))),
+                ready => return ready,
+            }
+        }
+        match &mut waits {
+            Some(waits) => waits.as_mut().poll(task),
+            None => Poll::Pending,
+        }
+    })
 }
 
 async fn watched(
