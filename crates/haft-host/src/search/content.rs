@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use haft_core::CancelToken;
 use memchr::{memchr, memrchr};
+use rustix::buffer::spare_capacity;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -17,9 +18,10 @@ const WHOLE: usize = 1 << 20;
 const WHOLE_ACROSS: usize = 64 << 20;
 /// The longest line, and the largest window with the lines around it.
 const LONGEST_LINE: usize = 64 << 20;
-/// The buffer's size, a bit above the largest file, so that one read meets its end. Memory that
-/// was never written to costs nothing.
-const ROOM: usize = WHOLE + (4 << 10);
+/// Room that the buffer has beyond a file, so that one read meets its end.
+const BEYOND: usize = 4 << 10;
+/// Room to begin with: most files fit.
+const ROOM: usize = 64 << 10;
 /// Read at a time where a whole file is looked through.
 const CHUNK: usize = 256 << 10;
 
@@ -30,8 +32,8 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// What a file turned out to be.
 pub(super) enum Content {
-    /// All of it, this many bytes of the buffer
-    Whole(usize),
+    /// All of it, in the buffer
+    Whole,
     /// Too large for one piece
     Large(File),
     /// Not a regular file
@@ -53,6 +55,8 @@ pub(super) enum Stopped {
     Failed,
 }
 
+/// Invariant: the buffer holds what was read and nothing else. Its room beyond that is never
+/// filled with zeros, which would make the kernel find memory for files that never come.
 pub(super) struct Reader {
     pub(super) buffer: Vec<u8>,
 }
@@ -60,7 +64,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new() -> Self {
         Reader {
-            buffer: vec![0; ROOM],
+            buffer: Vec::with_capacity(ROOM),
         }
     }
 
@@ -76,31 +80,27 @@ impl Reader {
             return Ok(Content::Large(File::from(file)));
         }
         self.fit(size);
-        let mut filled = 0;
         loop {
-            let room = &mut self.buffer[filled..];
-            let asked = room.len();
-            let got = read(&file, room)?;
-            filled += got;
+            let room = self.buffer.capacity() - self.buffer.len();
             // A short read is the end of a regular file.
-            if got < asked {
-                return Ok(Content::Whole(filled));
+            if read(&file, &mut self.buffer)? < room {
+                return Ok(Content::Whole);
             }
             // It grew while we looked.
-            if filled > limit {
+            if self.buffer.len() > limit {
                 return Ok(Content::Large(File::from(file)));
             }
-            self.buffer.resize(filled * 2, 0);
+            self.buffer.reserve(self.buffer.len());
         }
     }
 
-    /// Large enough for this file, and no larger than usual for long.
+    /// Empty, large enough for this file, and no larger than usual for long.
     fn fit(&mut self, size: usize) {
-        if size >= self.buffer.len() {
-            self.buffer.resize(size + (ROOM - WHOLE), 0);
-        } else if self.buffer.len() > 2 * ROOM && size <= WHOLE {
-            self.buffer = vec![0; ROOM];
+        self.buffer.clear();
+        if size <= WHOLE && self.buffer.capacity() > 2 * WHOLE {
+            self.buffer = Vec::new();
         }
+        self.buffer.reserve(size + BEYOND);
     }
 }
 
@@ -108,7 +108,6 @@ impl Reader {
 pub(super) struct Windows<'r> {
     file: File,
     buffer: &'r mut Vec<u8>,
-    filled: usize,
     searched: usize,
     /// Lines to keep around each match
     context: usize,
@@ -119,11 +118,10 @@ pub(super) struct Windows<'r> {
 impl<'r> Windows<'r> {
     pub(super) fn new(reader: &'r mut Reader, mut file: File, context: usize) -> io::Result<Self> {
         file.rewind()?;
-        reader.fit(0);
+        reader.fit(CHUNK);
         Ok(Windows {
             file,
             buffer: &mut reader.buffer,
-            filled: 0,
             searched: 0,
             context,
             first: 1,
@@ -131,9 +129,9 @@ impl<'r> Windows<'r> {
         })
     }
 
-    /// The whole buffer up to what was read.
+    /// All that the buffer holds.
     pub(super) fn text(&self) -> &[u8] {
-        &self.buffer[..self.filled]
+        self.buffer
     }
 
     pub(super) fn next(&mut self, cancel: &CancelToken) -> Result<Option<Window>, Stopped> {
@@ -145,23 +143,20 @@ impl<'r> Windows<'r> {
             if cancel.is_cancelled() {
                 return Err(Stopped::Cancelled);
             }
-            if self.filled == self.buffer.len() {
-                if self.filled >= LONGEST_LINE {
+            if self.buffer.len() == self.buffer.capacity() {
+                if self.buffer.len() >= LONGEST_LINE {
                     return Err(Stopped::LongLine);
                 }
-                self.buffer.resize(self.filled * 2, 0);
+                self.buffer.reserve(self.buffer.len());
             }
-            let got = read(&self.file, &mut self.buffer[self.filled..]);
-            let got = got.map_err(|_| Stopped::Failed)?;
-            let at_start = self.filled == 0 && self.first == 1;
-            self.filled += got;
-            if at_start && self.text().starts_with(BOM) {
-                self.buffer.copy_within(BOM.len()..self.filled, 0);
-                self.filled -= BOM.len();
+            let at_start = self.buffer.is_empty() && self.first == 1;
+            let got = read(&self.file, self.buffer).map_err(|_| Stopped::Failed)?;
+            if at_start && self.buffer.starts_with(BOM) {
+                self.buffer.drain(..BOM.len());
             }
             self.ended = got == 0;
             let end = match self.ended {
-                true => self.filled,
+                true => self.buffer.len(),
                 // The lines after a match must be there to be shown with it.
                 false => super::lines::lines_before(
                     self.text(),
@@ -184,8 +179,7 @@ impl<'r> Windows<'r> {
 
     fn forget_searched(&mut self) {
         let keep = super::lines::lines_before(self.text(), self.searched, self.context);
-        self.buffer.copy_within(keep..self.filled, 0);
-        self.filled -= keep;
+        self.buffer.drain(..keep);
         self.searched -= keep;
     }
 }
@@ -235,9 +229,10 @@ pub(super) fn without_mark(content: &[u8]) -> &[u8] {
     content.strip_prefix(BOM).unwrap_or(content)
 }
 
-fn read(file: impl AsFd, room: &mut [u8]) -> Result<usize, Errno> {
+/// Add what one read gives, as far as there is room.
+fn read(file: impl AsFd, buffer: &mut Vec<u8>) -> Result<usize, Errno> {
     loop {
-        match rustix::io::read(&file, &mut *room) {
+        match rustix::io::read(&file, spare_capacity(buffer)) {
             Err(Errno::INTR) => {}
             other => return other,
         }

@@ -88,8 +88,8 @@ impl<'j> Grep<'j> {
         let across = self.searcher.spans_lines();
         match self.reader.load(file, across)? {
             Content::Special => Ok(()),
-            Content::Whole(size) => {
-                self.whole(size, path);
+            Content::Whole => {
+                self.whole(path);
                 Ok(())
             }
             Content::Large(_) if across => {
@@ -107,8 +107,8 @@ impl<'j> Grep<'j> {
         }
     }
 
-    fn whole(&mut self, size: usize, path: &[u8]) {
-        let buffer = without_mark(&self.reader.buffer[..size]);
+    fn whole(&mut self, path: &[u8]) {
+        let buffer = without_mark(&self.reader.buffer);
         let mut telling = Teller::new(self.job, &mut self.text, &mut self.lines);
         let told = |line| telling.line(buffer, line, path);
         let _ = self.searcher.each(buffer, 0..buffer.len(), 1, told);
