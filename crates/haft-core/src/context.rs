@@ -112,17 +112,23 @@ impl ToolContext {
     /// Say what is going on: listeners hear it, and the idle deadline starts anew.
     pub fn progress(&self, text: impl Into<String>) {
         self.activity.fetch_add(1, Ordering::Relaxed);
-        self.tell(text.into(), false);
+        self.tell(|| text.into(), false);
     }
 
     /// Hand on what a program writes, piece by piece as it comes.
     pub fn live(&self, text: &str) {
         self.activity.fetch_add(1, Ordering::Relaxed);
-        self.tell(text.to_owned(), true);
+        self.tell(|| text.to_owned(), true);
     }
 
-    fn tell(&self, text: String, piece: bool) {
-        self.emit(EventKind::Progress { text, piece });
+    /// Output is long: no copy is made of it where nobody listens.
+    fn tell(&self, text: impl FnOnce() -> String, piece: bool) {
+        if self.caller.events.listening() {
+            self.emit(EventKind::Progress {
+                text: text(),
+                piece,
+            });
+        }
     }
 
     /// Ask the caller's side something. None where it cannot or does not want to answer.

@@ -4,7 +4,8 @@
 //! - `shared N`, `sandboxed N`: N times `true` through the tool; `bare N`: N times the same shell,
 //!   spawned and waited for, nothing else
 //! - `heap MB`: hold that much memory from now on, as a long-lived process would
-//! - `output N`: N times 10 MB of output through the tool; `bare_output N`: read from a pipe
+//! - `output N`: N times 10 MB of output through the tool; `bare_output N`: read from a pipe;
+//!   `lines N` and `bare_lines N`: the same with line feeds in it
 
 #![allow(clippy::expect_used)]
 
@@ -25,6 +26,7 @@ use serde_json::{Value, json};
 
 const SHELL: &str = "/bin/sh";
 const OUTPUT: &str = "head -c 10000000 /dev/zero";
+const LINES: &str = "yes 'one line of output like many others' | head -c 10000000";
 
 struct Bench {
     tool: Arc<dyn DynTool>,
@@ -159,6 +161,8 @@ async fn serve() {
             "bare" => bare("true", count),
             "output" => bench.exec(&bench.shared, OUTPUT, count).await,
             "bare_output" => bare(OUTPUT, count),
+            "lines" => bench.exec(&bench.shared, LINES, count).await,
+            "bare_lines" => bare(LINES, count),
             "heap" => {
                 held = heap(count);
                 json!({"ns_per_call": 0, "held_mb": held.len() >> 20})

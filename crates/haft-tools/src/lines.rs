@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::packed::Searcher;
 use haft_core::{Block, Output};
+use memchr::{memchr, memrchr};
 use regex::Regex;
 
 /// Lines above this length are cut in the middle.
@@ -48,17 +49,16 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Finds something in every line that `ERROR` holds on, many bytes at a time: five times as fast as
+/// Finds something in every line that `ERROR` holds on, many bytes at a time: many times as fast as
 /// a regular expression. Words in other mixes of letters than those three are not looked for in
 /// what only passes by. None on a machine that cannot; then every line is looked at.
+///
+/// Words are looked for without their first letter, which stands for two of the three at once: up
+/// to 32 texts are found at twice the speed of more.
 static LIKELY: LazyLock<Option<Searcher>> = LazyLock::new(|| {
     let words = WORDS.iter().flat_map(|(begin, _)| {
-        let (first, rest) = begin.split_at(1);
-        [
-            (*begin).to_owned(),
-            first.to_uppercase() + rest,
-            begin.to_uppercase(),
-        ]
+        let rest = &begin[1..];
+        [rest.to_owned(), rest.to_uppercase()]
     });
     let all: Vec<String> = words.chain(MARKS.map(str::to_owned)).collect();
     Searcher::new(all)
@@ -69,7 +69,7 @@ pub(crate) fn error_lines(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     // Colours hide where words begin, so every line of a coloured text is looked at.
-    let coloured = text.contains('\u{1b}');
+    let coloured = memchr(0x1b, text.as_bytes()).is_some();
     while at < text.len() {
         let hit = match (&*LIKELY, coloured) {
             (Some(likely), false) => likely.find(&text[at..]).map(|hit| at + hit.start()),
@@ -78,8 +78,9 @@ pub(crate) fn error_lines(text: &str) -> Vec<Range<usize>> {
         let Some(hit) = hit else {
             break;
         };
-        let start = text[at..hit].rfind('\n').map_or(at, |feed| at + feed + 1);
-        let end = text[hit..].find('\n').map_or(text.len(), |feed| hit + feed);
+        let bytes = text.as_bytes();
+        let start = memrchr(b'\n', &bytes[at..hit]).map_or(at, |feed| at + feed + 1);
+        let end = memchr(b'\n', &bytes[hit..]).map_or(text.len(), |feed| hit + feed);
         if is_error(&text[start..end]) {
             found.push(start..end);
         }

@@ -61,5 +61,12 @@ pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
             "bare_output 5",
             at_most(1.5),
         ),
+        row(
+            "the same, in lines",
+            &small,
+            "lines 5",
+            "bare_lines 5",
+            at_most(1.5),
+        ),
     ])
 }

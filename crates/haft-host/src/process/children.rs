@@ -93,7 +93,7 @@ pub(super) fn wait_and_reap(pid: Pid) {
 /// The children that nobody here started. Dead ones are reaped on the way.
 pub(super) fn orphans() -> Vec<Orphan> {
     let me = own_pid();
-    if unknown(&procfs::children(me)).is_empty() {
+    if unknown(&procfs::adopted(me)).is_empty() {
         return Vec::new();
     }
     let _starting = STARTING.write().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +104,7 @@ pub(super) fn orphans() -> Vec<Orphan> {
         (tags.len(), tags)
     };
     let mut orphans = Vec::new();
-    for pid in unknown(&procfs::children(me)) {
+    for pid in unknown(&procfs::adopted(me)) {
         let Some(stat) = procfs::stat(pid) else {
             continue;
         };

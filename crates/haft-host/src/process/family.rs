@@ -64,7 +64,9 @@ impl Family {
         let leader = self.leader.as_raw_pid();
         let mut members = Vec::new();
         let mut unsure = false;
-        if let Some(stat) = procfs::stat(leader).filter(|stat| !stat.zombie) {
+        if self.leader_status().is_none()
+            && let Some(stat) = procfs::stat(leader).filter(|stat| !stat.zombie)
+        {
             members.push(Member::new(leader, stat));
             descend(leader, &mut members);
         }

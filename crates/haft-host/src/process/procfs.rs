@@ -49,14 +49,24 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
 }
 
 /// The children of a process, dead ones included.
-///
+pub(super) fn children(pid: i32) -> Vec<i32> {
+    listed(pid, || list_children(pid))
+}
+
+/// Those of a process that were left to it, and others it may have: the kernel gives every orphan
+/// to the first thread, as long as that lives. One list is a fraction of those of all threads.
+pub(super) fn adopted(pid: i32) -> Vec<i32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    listed(pid, || Some(numbers(&fs::read_to_string(&path).ok()?)))
+}
+
 /// The kernel's list skips an entry when one that it gave already goes away meanwhile. That one
 /// is missing from the next listing, so two equal listings are complete. Where children come and
 /// go too fast for that, the whole of `/proc` is read, which goes by number and skips nobody.
-pub(super) fn children(pid: i32) -> Vec<i32> {
-    let mut listing = list_children(pid);
+fn listed(pid: i32, list: impl Fn() -> Option<Vec<i32>>) -> Vec<i32> {
+    let mut listing = list();
     for _ in 0..LISTINGS {
-        let again = list_children(pid);
+        let again = list();
         match again {
             Some(again) if listing.as_ref() == Some(&again) => return again,
             Some(_) => listing = again,
@@ -76,16 +86,19 @@ fn list_children(pid: i32) -> Option<Vec<i32>> {
     };
     for thread in threads.flatten() {
         match fs::read_to_string(thread.path().join("children")) {
-            Ok(list) => found.extend(
-                list.split_ascii_whitespace()
-                    .filter_map(|child| child.parse::<i32>().ok()),
-            ),
+            Ok(list) => found.extend(numbers(&list)),
             Err(_) if thread.path().join("stat").exists() => return None,
             // The thread has gone; its children are another one's now.
             Err(_) => {}
         }
     }
     Some(found)
+}
+
+fn numbers(list: &str) -> Vec<i32> {
+    list.split_ascii_whitespace()
+        .filter_map(|number| number.parse().ok())
+        .collect()
 }
 
 /// Every process there is.
@@ -134,6 +147,27 @@ mod tests {
         );
         assert_eq!(parse_stat(b"77 (x"), None);
         assert_eq!(parse_stat(b"77 (x) S 1"), None);
+    }
+
+    #[test]
+    fn an_orphan_comes_to_the_first_thread() {
+        let me = std::process::id() as i32;
+        super::super::children::adopt_orphans();
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 1000 & echo $!"])
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = shell.stdout.take().unwrap();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
+        shell.wait().unwrap();
+        let orphan: i32 = line.trim().parse().unwrap();
+        assert!(adopted(me).contains(&orphan));
+        let pid = rustix::process::Pid::from_raw(orphan).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
     }
 
     #[test]

@@ -76,7 +76,11 @@ impl<'a> Record<'a> {
         if text.is_empty() {
             return;
         }
-        let chars = text.chars().count();
+        // Counting is dear, and next to all output is plain.
+        let chars = match text.is_ascii() {
+            true => text.len(),
+            false => text.chars().count(),
+        };
         if self.tail.would_drop(chars)
             && let Some(open) = self.keep.open.take()
         {

@@ -10,11 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitIdStatus, kill_process_group, pidfd_open};
 
 use super::family::{Ending, Family, Kind, Step};
 use super::guardian::Guardian;
 use super::prepare::Group;
+use super::run::wait_for;
 use super::signals::signal_name;
 use super::terminal::Streams;
 use super::{CALL_VARIABLE, children};
@@ -108,17 +109,17 @@ impl Started {
         self.family.leader_status().is_none()
     }
 
-    /// Wait for the leader's end, and say how it came.
-    pub(crate) async fn ended(&self) -> String {
-        loop {
-            if let Some(status) = self.family.leader_status() {
-                return match (status.exit_status(), status.terminating_signal()) {
-                    (_, Some(signal)) => signal_name(signal),
-                    (Some(code), _) => format!("exit code {code}"),
-                    (None, None) => "it has ended".to_owned(),
-                };
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
+    /// Wait for the leader's end, which makes `exit` readable, and say how it came.
+    pub(crate) async fn ended(&self, exit: &OwnedFd) -> String {
+        if let Ok(exit) = exit.try_clone().and_then(wait_for) {
+            let _ = exit.readable().await;
+        }
+        let status = self.family.leader_status();
+        let code = status.as_ref().and_then(WaitIdStatus::exit_status);
+        match (code, status.and_then(|status| status.terminating_signal())) {
+            (_, Some(signal)) => signal_name(signal),
+            (Some(code), _) => format!("exit code {code}"),
+            (None, None) => "it has ended".to_owned(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! are no text replaced, the last characters kept in bounded memory at a cost that grows with
 //! the output and not with its square.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Turns a stream of bytes into text, piece by piece.
@@ -13,7 +14,14 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// The text of the next bytes. The start of an unfinished character waits for its rest.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> String {
+    pub(super) fn push<'b>(&mut self, bytes: &'b [u8]) -> Cow<'b, str> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if self.carry.is_empty() => Cow::Borrowed(text),
+            _ => Cow::Owned(self.mend(bytes)),
+        }
+    }
+
+    fn mend(&mut self, bytes: &[u8]) -> String {
         let joined;
         let mut rest = if self.carry.is_empty() {
             bytes

@@ -36,6 +36,8 @@ pub(super) struct Hand {
     /// Only read when it is dead
     errors: OwnedFd,
     started: Started,
+    /// Readable once it is dead
+    exit: OwnedFd,
 }
 
 /// Why a worker is of no more use.
@@ -98,7 +100,7 @@ fn spawn(
         .stdin(its_input)
         .stdout(its_output)
         .stderr(its_errors);
-    let (started, _) = start_connected(
+    let (started, exit) = start_connected(
         command,
         Path::new("/"),
         Group::Given,
@@ -110,6 +112,7 @@ fn spawn(
         from: Frames::new(Receiver::from_owned_fd(from.into())?),
         errors: errors.into(),
         started,
+        exit,
     })
 }
 
@@ -183,7 +186,7 @@ impl Hand {
 
     /// It has closed its end: wait for its status and its last words.
     async fn died(&mut self) -> Broken {
-        let status = match timeout(GIVE_UP, self.started.ended()).await {
+        let status = match timeout(GIVE_UP, self.started.ended(&self.exit)).await {
             Ok(status) => status,
             Err(_) => "it closed its line".to_owned(),
         };

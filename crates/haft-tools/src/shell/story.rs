@@ -41,7 +41,11 @@ struct OpenLine {
 
 impl Story {
     pub(super) fn push(&mut self, text: &str) {
-        self.chars += text.chars().count();
+        // Counting is dear, and next to all output is plain.
+        self.chars += match text.is_ascii() {
+            true => text.len(),
+            false => text.chars().count(),
+        };
         if self.passing {
             return self.read(text);
         }
@@ -90,7 +94,7 @@ impl Story {
             at = number + 1;
         }
         mark(&mut text, first - at);
-        let later = end.lines().filter(|line| is_error(line)).count() as u64;
+        let later = error_lines(end).len() as u64;
         more_errors(&mut text, self.error_count.saturating_sub(kept + later));
         if cut {
             text.push_str("[… a part of this line left out …]\n");
@@ -100,7 +104,7 @@ impl Story {
     }
 
     fn read(&mut self, text: &str) {
-        let Some(last) = text.rfind('\n') else {
+        let Some(last) = memchr::memrchr(b'\n', text.as_bytes()) else {
             return self.open_with(text);
         };
         let (mut lines, rest) = text.split_at(last + 1);
@@ -175,7 +179,7 @@ impl OpenLine {
     fn go_on(&mut self) {
         if self.before.is_none() {
             self.before = Some(cut_short(&self.text).into_owned());
-        } else if self.error.is_none() && is_error(&self.text) {
+        } else if self.error.is_none() && !error_lines(&self.text).is_empty() {
             self.error = Some(cut_short(&self.text).into_owned());
         }
         let from = self.text.floor_char_boundary(self.text.len() - SHARED);
