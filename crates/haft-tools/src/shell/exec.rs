@@ -52,7 +52,7 @@ pub(super) struct Exec {
     #[serde(default)]
     background: bool,
     /// Milliseconds to wait for the end before the command goes on in the background, 10 to
-    /// 120000
+    /// 120000; where nothing can outlive the call, the end is waited for
     #[serde(default, rename = "yieldMs")]
     #[schemars(extend("x-aliases" = ["yield_ms"]))]
     yield_ms: Option<u64>,
@@ -150,11 +150,9 @@ impl Tool for Exec {
         if self.background || (self.yield_ms.is_some() && power.no_background().is_none()) {
             return self.run_session(power, cx).await;
         }
-        let yields = self.yield_ms.map(clamp_yield);
-        let (mut request, workdir) = self.request(power)?;
-        let own = power.config().clamp_timeout(request.timeout);
-        let yields = yields.filter(|time| *time < own);
-        request.timeout = yields.unwrap_or(request.timeout);
+        // Where nothing outlives its call, `yieldMs` finds nobody to leave the command to: it is
+        // waited for, since to end it halfway would do more harm than to answer late.
+        let (request, workdir) = self.request(power)?;
         let mut story = Story::default();
         let watch = Watch {
             live: &mut |text| hear(text, &mut story, cx),
@@ -163,12 +161,12 @@ impl Tool for Exec {
         };
         let mut finished = power.run_noting(request, watch, Some(Mark::of(cx))).await?;
         own_deadline(&mut finished, cx);
-        let would_go_on = yields.is_some() && finished.timed_out && !cx.timed_out();
-        let mut output = answer(finished, story, &workdir, Uuid::now_v7().to_string());
-        if would_go_on {
-            output.error = power.no_background();
-        }
-        Ok(output)
+        Ok(answer(
+            finished,
+            story,
+            &workdir,
+            Uuid::now_v7().to_string(),
+        ))
     }
 
     async fn preview(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {

@@ -75,7 +75,6 @@ fn a_single_call_leaves_nothing_running() {
     let place = Place::new();
     for (tool, args) in [
         ("Bash", json!({"command": "sleep 1000", "background": true})),
-        ("Bash", json!({"command": "sleep 1000", "yieldMs": 10})),
         ("process.start", json!({"command": "sleep 1000"})),
     ] {
         let outcome = place.call(tool, &args, &["--yes"]);
@@ -83,9 +82,11 @@ fn a_single_call_leaves_nothing_running() {
         let hint = outcome["error"]["hint"].as_str().unwrap();
         assert!(hint.contains("`haft batch`"), "{hint}");
     }
-    let quick = json!({"command": "echo quick", "yieldMs": 120_000});
-    let outcome = place.call("Bash", &quick, &["--yes"]);
-    assert_eq!(outcome["structured"]["output"], "quick\n");
+    // With nobody to leave it to, a command that takes longer is waited for.
+    let slow = json!({"command": "sleep 0.1; echo done", "yieldMs": 10});
+    let outcome = place.call("Bash", &slow, &["--yes"]);
+    assert_eq!(outcome["structured"]["output"], "done\n");
+    assert_eq!(outcome["structured"]["status"], "completed");
 }
 
 #[test]
