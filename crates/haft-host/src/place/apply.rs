@@ -13,16 +13,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use haft_core::ToolError;
-use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat,
-    fchmod, fchown, fsetxattr, futimens, mkdirat, openat, renameat, renameat_with, symlinkat,
-    unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, RenameFlags, mkdirat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use super::state::{Kind, Moved, State, digest, path_bytes};
+use super::lay::{set_attributes, set_mode};
+use super::state::{Attribute, Kind, Moved, State, digest, path_bytes};
 use super::tree::{Tree, names, open_file, open_folder};
 
 /// The list of steps, in the folder of whoever makes the changes.
@@ -49,6 +46,13 @@ enum Step {
         path: PathBuf,
         from: u32,
         to: u32,
+    },
+    /// Attach to a folder what it had, and nothing else
+    SetAttributes {
+        #[serde(with = "path_bytes")]
+        path: PathBuf,
+        from: Vec<Attribute>,
+        to: Vec<Attribute>,
     },
 }
 
@@ -230,7 +234,7 @@ fn is_same(before: &State, now: &State, folder: &OwnedFd, name: &OsStr, moved: M
 fn steps(changes: &[Change]) -> Vec<Step> {
     let is_folder = |state: &Option<State>| state.as_ref().is_some_and(|s| s.kind == Kind::Folder);
     let (mut away, mut removed, mut made) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut placed, mut modes) = (Vec::new(), Vec::new());
+    let (mut placed, mut marks, mut modes) = (Vec::new(), Vec::new(), Vec::new());
     for (number, change) in changes.iter().enumerate() {
         let path = change.path.clone();
         let (was, is) = (is_folder(&change.before), is_folder(&change.after));
@@ -243,13 +247,21 @@ fn steps(changes: &[Change]) -> Vec<Step> {
         }
         match &change.after {
             Some(after) if is => {
-                let from = change.before.as_ref().filter(|_| was).map(|s| s.mode);
+                let from = change.before.as_ref().filter(|_| was);
                 if from.is_none() {
                     made.push(Step::MakeFolder(path.clone()));
                 }
+                let attached = from.map_or(Vec::new(), |from| from.attributes.clone());
+                if attached != after.attributes {
+                    marks.push(Step::SetAttributes {
+                        path: path.clone(),
+                        from: attached,
+                        to: after.attributes.clone(),
+                    });
+                }
                 modes.push(Step::SetMode {
                     path,
-                    from: from.unwrap_or(NEW_FOLDER),
+                    from: from.map_or(NEW_FOLDER, |from| from.mode),
                     to: after.mode,
                 });
             }
@@ -261,7 +273,7 @@ fn steps(changes: &[Change]) -> Vec<Step> {
     removed.sort_by_key(|step| std::cmp::Reverse(step.depth()));
     modes.sort_by_key(|step| std::cmp::Reverse(step.depth()));
     made.sort_by_key(Step::depth);
-    [away, removed, made, placed, modes].concat()
+    [away, removed, made, placed, marks, modes].concat()
 }
 
 /// Until everything is in it.
@@ -274,7 +286,8 @@ impl Step {
             | Step::RemoveFolder(path, _)
             | Step::MakeFolder(path)
             | Step::Place(path, _)
-            | Step::SetMode { path, .. } => path,
+            | Step::SetMode { path, .. }
+            | Step::SetAttributes { path, .. } => path,
         }
     }
 
@@ -386,6 +399,7 @@ impl<'a> Work<'a> {
                 renameat_with(&self.new, from, folder, name, RenameFlags::NOREPLACE)
             }
             Step::SetMode { to, .. } => set_mode(folder, name, *to),
+            Step::SetAttributes { from, to, .. } => set_attributes(folder, name, from, to),
         };
         done.map_err(|error| failed()(error.into()))
     }
@@ -425,6 +439,9 @@ impl<'a> Work<'a> {
                 Step::SetMode { from, .. } => {
                     let _ = set_mode(folder, name, *from);
                 }
+                Step::SetAttributes { from, to, .. } => {
+                    let _ = set_attributes(folder, name, to, from);
+                }
             }
         }
         self.tree.forget();
@@ -443,57 +460,6 @@ impl<'a> Work<'a> {
         }
         unlinkat(self.tree.root(), &self.aside, AtFlags::REMOVEDIR).map_err(io::Error::from)
     }
-}
-
-/// A folder's mode, without following a link that took its name.
-fn set_mode(folder: &OwnedFd, name: &OsStr, mode: u32) -> rustix::io::Result<()> {
-    if State::at(folder, name)?.is_none_or(|found| found.kind != Kind::Folder) {
-        return Err(Errno::NOTDIR);
-    }
-    match open_folder(folder, name) {
-        Ok(handle) => fchmod(&handle, Mode::from_raw_mode(mode)),
-        // A folder that we may not read can still be given a mode.
-        Err(Errno::ACCESS) => chmodat(folder, name, Mode::from_raw_mode(mode), AtFlags::empty()),
-        Err(error) => Err(error),
-    }
-}
-
-/// A link under a name in a folder.
-pub(crate) fn lay_link(target: &[u8], to: &OwnedFd, name: &str) -> io::Result<()> {
-    symlinkat(target, to, name).map_err(io::Error::from)
-}
-
-/// A file under a name in a folder, with this content and the mode, owner, attributes and time of
-/// `after`.
-pub(crate) fn lay_file(
-    source: &mut impl io::Read,
-    after: &State,
-    to: &OwnedFd,
-    name: &str,
-) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut target = File::from(openat(to, name, flags, Mode::from_raw_mode(0o600))?);
-    io::copy(source, &mut target)?;
-    if let Some((user, group)) = after.owner {
-        // Only root can give a file away; anyone else owns the new one.
-        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        let _ = fchown(&target, Some(user), Some(group));
-    }
-    fchmod(&target, Mode::from_raw_mode(after.mode & 0o777))?;
-    for (name, value) in &after.attributes {
-        // Where they are not to be had, the content still is.
-        let _ = fsetxattr(&target, name.as_str(), value, XattrFlags::empty());
-    }
-    let (seconds, nanoseconds) = after.modified();
-    let time = Timespec {
-        tv_sec: seconds,
-        tv_nsec: nanoseconds,
-    };
-    let times = Timestamps {
-        last_access: time,
-        last_modification: time,
-    };
-    futimens(&target, &times).map_err(io::Error::from)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! place all at once. Trials and undo both stand on it.
 
 mod apply;
+mod lay;
 mod state;
 mod tree;
 
@@ -11,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use state::{Kind, State};
 
-pub(crate) use apply::{JOURNAL, Source, Stopped, apply, lay_file, lay_link, recover};
+pub(crate) use apply::{JOURNAL, Source, Stopped, apply, recover};
+pub(crate) use lay::{lay_file, lay_link};
 pub(crate) use state::{Moved, attributes, digest, path_bytes};
 pub(crate) use tree::{Tree, names, open_file, open_folder};
 

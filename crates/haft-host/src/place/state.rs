@@ -39,7 +39,7 @@ pub struct State {
     pub(crate) owner: Option<(u32, u32)>,
     /// Of the content, where it was read
     pub(crate) digest: Option<[u8; 32]>,
-    /// What users have attached to a file, where it was read
+    /// What users have attached to a file or a folder, where it was read
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) attributes: Vec<Attribute>,
 }
@@ -122,7 +122,7 @@ fn nanoseconds(value: impl TryInto<i64>) -> i64 {
     value.try_into().unwrap_or(0)
 }
 
-/// What users have attached to a file. Nothing where the file system knows no such thing; what
+/// What users have attached to it. Nothing where the file system knows no such thing; what
 /// belongs to the system or to an overlay is theirs to set.
 pub(crate) fn attributes(folder: impl AsFd, name: &OsStr) -> Vec<Attribute> {
     let mut path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()));

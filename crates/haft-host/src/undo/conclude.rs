@@ -141,11 +141,14 @@ fn after(entry: &Entry, found: Option<&(OwnedFd, Stat)>) -> Option<State> {
         .before
         .as_ref()
         .is_some_and(|before| before.same_stamps(&now, Moved::No));
-    if untouched {
+    let name = entry.path.file_name().unwrap_or_default();
+    // What is attached to a folder leaves no mark on it that is looked at.
+    if now.kind == Kind::Folder {
+        now.attributes = attributes(folder, name);
+    } else if untouched {
         now.digest = entry.before.as_ref().and_then(|before| before.digest);
         now.attributes = entry.before.as_ref()?.attributes.clone();
     } else if matches!(now.kind, Kind::File | Kind::Link) {
-        let name = entry.path.file_name().unwrap_or_default();
         now.attributes = attributes(folder, name);
         if now.size <= DIGESTED {
             now.digest = digest(folder, name, now.kind).ok();

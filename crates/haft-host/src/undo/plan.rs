@@ -323,6 +323,8 @@ impl Trees {
         let mut state = State::of(&stat);
         if matches!(state.kind, Kind::File | Kind::Link) {
             state.digest = digest(folder, name, state.kind).ok();
+        }
+        if state.kind != Kind::Other {
             state.attributes = attributes(folder, name);
         }
         Ok(Some(state))

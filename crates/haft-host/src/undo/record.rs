@@ -286,7 +286,7 @@ impl Recorder {
         let before = found.map(|(folder, stat)| {
             let mut state = State::of(stat);
             state.owner = Some((stat.st_uid, stat.st_gid));
-            if state.kind == Kind::File {
+            if matches!(state.kind, Kind::File | Kind::Folder) {
                 state.attributes = attributes(folder, path.file_name().unwrap_or_default());
             }
             state

@@ -633,6 +633,33 @@ fn attributes_are_put_back() {
 }
 
 #[test]
+fn attributes_of_folders_are_put_back() {
+    let python = |what: &str| format!("python3 -c \"import os; os.{what}\"");
+    for level in LEVELS {
+        let place = at_level(level);
+        shell(&place, "mkdir noted && touch noted/inside");
+        shell(&place, &python("setxattr('noted', 'user.note', b'kept')"));
+        let before = tree(&place.workspace);
+        for line in [
+            &python("setxattr('noted', 'user.note', b'other')"),
+            &python("removexattr('noted', 'user.note')"),
+            &python("setxattr('noted', 'user.more', b'more')"),
+            "rm -r noted",
+            "mv noted moved; mkdir noted",
+        ] {
+            shell(&place, line);
+            place.run(["undo", "--yes"]).exits(0);
+            assert_eq!(
+                attached(&place),
+                "noted user.note b'kept'\n",
+                "{level} {line}"
+            );
+            assert_eq!(tree(&place.workspace), before, "{level} {line}");
+        }
+    }
+}
+
+#[test]
 fn other_names_of_a_file_are_named() {
     let place = at_level("shared");
     for name in ["one", "two"] {
