@@ -148,6 +148,49 @@ fn a_part_of_a_large_file_is_read_and_the_whole_refused() {
     assert!(error.message.contains("too large"), "{}", error.message);
 }
 
+/// Whoever reads it meets whole lines, in order, and comes to an end.
+#[test]
+fn a_file_that_grows_while_it_is_read_is_read_to_an_end() {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+    let f = Fixture::new();
+    f.put("log.txt", "");
+    let path = f.at("ws/log.txt");
+    let (done, written) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut log = std::fs::OpenOptions::new()
+                .append(true)
+                .open(&path)
+                .unwrap();
+            // Enough to go from one read to many, and not so much that it is too large.
+            for n in 1..=200_000 {
+                if done.load(Ordering::SeqCst) {
+                    break;
+                }
+                log.write_all(format!("line {n}\n").as_bytes()).unwrap();
+                written.store(n, Ordering::SeqCst);
+            }
+        });
+        let mut seen = 0;
+        while seen < 2_000 {
+            let sure = written.load(Ordering::SeqCst);
+            let read = f.call("file.read", json!({"path": "log.txt"})).structured();
+            let content = read["content"].as_str().unwrap();
+            for (line, n) in content.lines().zip(1..) {
+                assert_eq!(line, format!("{n}\tline {n}"));
+            }
+            seen = content.lines().count() as u64;
+            assert!(seen >= sure, "{seen} of {sure}");
+            let args = json!({"pattern": "^line [0-9]+$", "mode": "count"});
+            let found = f.call("file.grep", args).structured();
+            assert!(found["count"].as_u64().unwrap() >= seen, "{found}");
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+}
+
 #[test]
 fn a_listing_is_sorted_and_follows_no_link() {
     let f = Fixture::new();

@@ -11,6 +11,7 @@ mod config;
 mod crowd;
 mod denied_paths;
 mod faults;
+mod file_faults;
 mod flags;
 mod gc;
 mod injection;
