@@ -4,6 +4,7 @@
 mod catalogue;
 mod fixtures;
 mod house;
+pub mod mcp;
 mod peers;
 mod person;
 mod random;

