@@ -10,6 +10,8 @@ pub struct Entry {
     tool: Arc<dyn DynTool>,
     api_name: Arc<str>,
     schema: Schema,
+    /// What its structured answers have to be, where somebody else promises it
+    output: Option<Schema>,
     source: Source,
 }
 
@@ -18,6 +20,7 @@ impl Entry {
         tool: Arc<dyn DynTool>,
         api_name: Arc<str>,
         schema: Schema,
+        output: Option<Schema>,
         plugin: Option<&str>,
     ) -> Self {
         let source = match plugin {
@@ -28,6 +31,7 @@ impl Entry {
             tool,
             api_name,
             schema,
+            output,
             source,
         }
     }
@@ -47,6 +51,10 @@ impl Entry {
 
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    pub(crate) fn output_schema(&self) -> Option<&Schema> {
+        self.output.as_ref()
     }
 
     /// Why it cannot be called now: a backend that is missing, or the tool's own word.

@@ -277,8 +277,14 @@ impl Snapshot {
         if !names::acceptable(&spec.name) {
             return Err(RegisterError::BadName(spec.name.to_string()));
         }
-        let schema = match Schema::new(&spec.input_schema) {
-            Ok(schema) => schema,
+        let schemas = Schema::of_input(&spec.input_schema).and_then(|input| {
+            // Our own tools are held to what they promise by tests.
+            let promised = spec.output_schema.as_ref();
+            let promised = promised.filter(|_| spec.source != Source::Builtin);
+            Ok((input, promised.map(Schema::of_output).transpose()?))
+        });
+        let (input, output) = match schemas {
+            Ok(schemas) => schemas,
             Err(reason) => {
                 self.quarantined.push(Quarantined {
                     name: spec.name.to_string(),
@@ -294,8 +300,8 @@ impl Snapshot {
             .claim(&spec.name, &aliases, self.entries.len(), |index| {
                 self.entries[index].spec().name.to_string()
             })?;
-        self.entries
-            .push(Arc::new(Entry::new(tool, api_name.into(), schema, plugin)));
+        let entry = Entry::new(tool, api_name.into(), input, output, plugin);
+        self.entries.push(Arc::new(entry));
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! One tool's input schema, which may come from a stranger: bounded, offline, compiled once, and
-//! only when it is needed: most arguments pass by the short way.
+//! A schema of one tool, for its arguments or its answers, which may come from a stranger: bounded,
+//! offline, compiled once, and only when it is needed: most values pass by the short way.
 
 use std::sync::OnceLock;
 
@@ -24,17 +24,26 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// Draft 2020-12 or 07 (or what `$schema` says), or the reason why not.
-    pub(super) fn new(value: &Value) -> Result<Self, String> {
-        let Value::Object(object) = value else {
-            return Err("input schema is not an object".into());
-        };
-        if object.get("type").is_some_and(|kind| kind != "object") {
+    /// For arguments: draft 2020-12 or 07 (or what `$schema` says), or the reason why not.
+    pub(super) fn of_input(value: &Value) -> Result<Self, String> {
+        if value.get("type").is_some_and(|kind| kind != "object") {
             return Err("input schema must have `type: object`".into());
+        }
+        Self::new(value).map_err(|reason| format!("input schema {reason}"))
+    }
+
+    /// For structured answers.
+    pub(super) fn of_output(value: &Value) -> Result<Self, String> {
+        Self::new(value).map_err(|reason| format!("output schema {reason}"))
+    }
+
+    fn new(value: &Value) -> Result<Self, String> {
+        if !value.is_object() {
+            return Err("is not an object".into());
         }
         let mut bytes = 0;
         check(value, 0, &mut bytes)?;
-        let text = to_raw_value(value).map_err(|error| format!("input schema: {error}"))?;
+        let text = to_raw_value(value).map_err(|error| format!("is no JSON: {error}"))?;
         // A plain schema compiles for certain, so that can wait.
         let plain = Plain::of(value);
         let full = match plain {
@@ -78,16 +87,16 @@ fn compile(schema: &Value) -> Result<Validator, String> {
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACK))
         .offline()
         .build(schema)
-        .map_err(|error| format!("input schema does not compile: {error}"))
+        .map_err(|error| format!("does not compile: {error}"))
 }
 
 fn check(value: &Value, depth: usize, bytes: &mut usize) -> Result<(), String> {
     if depth > MAX_DEPTH {
-        return Err(format!("input schema is nested deeper than {MAX_DEPTH}"));
+        return Err(format!("is nested deeper than {MAX_DEPTH}"));
     }
     *bytes += 8;
     if *bytes > MAX_BYTES {
-        return Err(format!("input schema is larger than {MAX_BYTES} bytes"));
+        return Err(format!("is larger than {MAX_BYTES} bytes"));
     }
     match value {
         Value::Object(object) => {
@@ -98,7 +107,7 @@ fn check(value: &Value, depth: usize, bytes: &mut usize) -> Result<(), String> {
                         .as_str()
                         .is_some_and(|target| !target.starts_with('#'))
                 {
-                    return Err(format!("input schema refers elsewhere: `{value}`"));
+                    return Err(format!("refers elsewhere: `{value}`"));
                 }
                 check(value, depth + 1, bytes)?;
             }

@@ -12,6 +12,8 @@ use crate::approvals::{Approval, Approved, digest};
 use crate::flight::Flight;
 use crate::visible::shortened;
 
+/// Characters of a place in an answer.
+const PLACE: usize = 100;
 /// Characters of one argument that a dry run repeats.
 const ARGUMENT: usize = 500;
 
@@ -49,7 +51,8 @@ pub(crate) async fn tool(
     recheck(flight, &*prepared, judged, approved.as_ref())?;
     let limits = Limits::of(flight);
     if !flight.cx.dry_run {
-        return within(limits, &flight.cx, prepared.run(&flight.cx)).await;
+        let result = within(limits, &flight.cx, prepared.run(&flight.cx)).await;
+        return result.map(|output| held_to_promise(flight, output));
     }
     let previews = flight.entry().is_some_and(|entry| entry.spec().has_preview);
     // A preview that runs a command is as good as a run: what asks is asked first.
@@ -64,6 +67,36 @@ pub(crate) async fn tool(
         );
     }
     Ok(output)
+}
+
+/// An answer that is not what its tool promises is a failure: whoever reads it by the schema would
+/// be misled. What it says stays readable.
+fn held_to_promise(flight: &Flight<'_>, mut output: Output) -> Output {
+    let entry = flight.entry();
+    let Some(schema) = entry.and_then(|entry| entry.output_schema()) else {
+        return output;
+    };
+    if output.error.is_some() {
+        return output;
+    }
+    let problem = match &output.structured {
+        None => "there is no structured content".to_owned(),
+        Some(value) if schema.accepts(value) => return output,
+        Some(value) => match schema.errors(value).next() {
+            Some(error) => match error.instance_path().to_string() {
+                whole if whole.is_empty() => "its structured content does not fit".to_owned(),
+                place => format!("`{}` does not fit", shortened(&place, PLACE)),
+            },
+            None => "it cannot be checked".to_owned(),
+        },
+    };
+    output.structured = None;
+    output.but_failed(
+        ToolError::failed(format!(
+            "the answer is not what the tool promises: {problem}"
+        ))
+        .hint("the call was made; its answer does not match the tool's output schema"),
+    )
 }
 
 fn recheck(
