@@ -2,6 +2,7 @@
 //! what is not behind a power cannot be reached by a tool at all.
 
 mod blocking;
+mod browser;
 mod editor;
 mod env;
 mod files;
@@ -22,6 +23,7 @@ mod watch;
 mod web;
 mod workers;
 
+pub use browser::open_page;
 pub use editor::edit_text;
 pub use env::{EnvPolicy, filter_env, loads_code, looks_secret};
 pub use files::{

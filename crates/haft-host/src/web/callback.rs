@@ -30,12 +30,13 @@ impl Callback {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// The URL with which a browser has come back.
-    pub async fn came(&self) -> io::Result<String> {
+    /// The URL with which a browser has come back, by the state that it was sent off with. Any
+    /// page in the browser can come here; one that does not know the state is not heard.
+    pub async fn came(&self, state: &str) -> io::Result<String> {
         loop {
             let (stream, _) = self.listener.accept().await?;
             // Whoever connects and says nothing is not waited for.
-            let serving = tokio::time::timeout(LONGEST, served(stream));
+            let serving = tokio::time::timeout(LONGEST, served(stream, state));
             if let Ok(Ok(Some(query))) = serving.await {
                 return Ok(format!("{}?{query}", self.url()));
             }
@@ -44,7 +45,7 @@ impl Callback {
 }
 
 /// Answer one request; the query if it is the one that is waited for.
-async fn served(mut stream: TcpStream) -> io::Result<Option<String>> {
+async fn served(mut stream: TcpStream, state: &str) -> io::Result<Option<String>> {
     let mut request = Vec::new();
     let mut buffer = [0; 1024];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -62,6 +63,13 @@ async fn served(mut stream: TcpStream) -> io::Result<Option<String>> {
             .and_then(|rest| rest.strip_prefix('?')),
         _ => None,
     };
+    let knows = |query: &&str| {
+        let mut states = query
+            .split('&')
+            .filter_map(|one| one.strip_prefix("state="));
+        states.next() == Some(state) && states.next().is_none()
+    };
+    let query = query.filter(knows);
     let (status, page) = match query {
         Some(_) => ("200 OK", PAGE),
         None => ("404 Not Found", ""),

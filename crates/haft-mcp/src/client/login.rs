@@ -64,6 +64,9 @@ impl Challenge {
 /// What is kept of a login.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Kept {
+    /// Where it counts: a server of the same name at another place gets nothing of it
+    #[serde(default)]
+    url: String,
     #[serde(default)]
     credentials: Option<StoredCredentials>,
     #[serde(default)]
@@ -119,6 +122,7 @@ pub(super) struct Login {
 #[derive(Clone)]
 struct Store {
     server: String,
+    url: String,
     records: Arc<dyn Records>,
     seen: Arc<StdMutex<Option<Kept>>>,
 }
@@ -129,7 +133,8 @@ impl Store {
         seen.get_or_insert_with(|| {
             let bytes = self.records.load(Record::Login, &self.server);
             let kept = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            let kept: Kept = kept.unwrap_or_default();
+            let kept: Option<Kept> = kept;
+            let kept = kept.filter(|kept| kept.url == self.url).unwrap_or_default();
             hide(&kept);
             kept
         })
@@ -139,6 +144,7 @@ impl Store {
     fn change(&self, edit: impl FnOnce(&mut Kept)) {
         let mut kept = self.load();
         edit(&mut kept);
+        kept.url.clone_from(&self.url);
         hide(&kept);
         if let Ok(bytes) = serde_json::to_vec(&kept) {
             self.records.save(Record::Login, &self.server, &bytes);
@@ -187,6 +193,7 @@ impl Login {
             web,
             store: Store {
                 server: server.to_owned(),
+                url: url.to_owned(),
                 records,
                 seen: Arc::default(),
             },
@@ -242,10 +249,12 @@ impl Login {
         }
         let Some(browser) = &self.browser else {
             self.missed.store(true, Ordering::Relaxed);
-            let scope = challenge.scope().unwrap_or_default();
-            self.store.change(|kept| {
-                kept.wanted = scope.split_whitespace().map(str::to_owned).collect();
-            });
+            // What a call lacks is asked for at the next login.
+            if let Some(scope) = challenge.scope() {
+                self.store.change(|kept| {
+                    kept.wanted = scope.split_whitespace().map(str::to_owned).collect();
+                });
+            }
             return Ok(false);
         };
         self.authorise(challenge, browser.as_ref()).await?;
@@ -271,10 +280,18 @@ impl Login {
     /// A new token for the old one, without a person.
     async fn renew(&self) -> Result<(), AuthError> {
         let mut manager = self.manager().await?;
+        let kept = self.store.load();
+        let issuer = kept.credentials.as_ref().and_then(|c| c.issuer.as_ref());
+        let found = manager.resolve_metadata().await?.metadata;
+        // What one authorisation server has given is for no other, and for none that does not
+        // say who it is.
+        if issuer.is_some() && found.issuer.as_ref() != issuer {
+            return Err(AuthError::AuthorizationRequired);
+        }
+        manager.set_metadata(found);
         if !manager.initialize_from_store().await? {
             return Err(AuthError::AuthorizationRequired);
         }
-        let kept = self.store.load();
         if let (Some(credentials), Some(secret)) = (&kept.credentials, &kept.client_secret) {
             let client = OAuthClientConfig::new(credentials.client_id.clone(), self.url.clone());
             manager.configure_client(client.with_client_secret(secret.clone()))?;
@@ -322,16 +339,18 @@ impl Login {
         let secret = client.client_secret.clone();
         manager.configure_client(client)?;
         let page = manager.get_authorization_url(&scopes).await?;
-        if !page.starts_with("https://") && !page.starts_with("http://") {
-            return Err(AuthError::AuthorizationFailed(
-                "the page to log in at is no web page".to_owned(),
+        let failed = |reason: &str| AuthError::AuthorizationFailed(reason.to_owned());
+        if !is_safe_page(&page) {
+            return Err(failed(
+                "the page to log in at is not on a secure connection",
             ));
         }
-        let came = async { tokio::join!(browser.show(&page), callback.came()).1 };
+        let state = state_of(&page).ok_or_else(|| failed("the page to log in at has no state"))?;
+        let came = async { tokio::join!(browser.show(&page), callback.came(state)).1 };
         let came = tokio::time::timeout(PERSON, came)
             .await
-            .map_err(|_| AuthError::AuthorizationFailed("nobody logged in".to_owned()))?
-            .map_err(|error| AuthError::AuthorizationFailed(error.to_string()))?;
+            .map_err(|_| failed("nobody logged in"))?
+            .map_err(|error| failed(&error.to_string()))?;
         let came = AuthorizationCallback::from_redirect_url(&came)?;
         manager
             .exchange_code_for_token_with_issuer(
@@ -369,6 +388,28 @@ impl Login {
     }
 }
 
+/// Whether a person may log in at a page: what is typed there must not pass over the network for
+/// everybody to read.
+fn is_safe_page(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else {
+        return url.starts_with("https://");
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next(),
+        None => authority.split(':').next(),
+    };
+    matches!(host, Some("localhost" | "127.0.0.1" | "::1")) && !authority.contains('@')
+}
+
+/// The state that a page is opened with.
+fn state_of(url: &str) -> Option<&str> {
+    let (_, query) = url.split_once('?')?;
+    let query = query.split('#').next()?;
+    let mut parts = query.split('&');
+    parts.find_map(|part| part.strip_prefix("state="))
+}
+
 /// The guarded client, as rmcp wants one.
 struct Guarded(Web);
 
@@ -397,6 +438,26 @@ impl OAuthHttpClient for Guarded {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_to_log_in_at() {
+        let check = |url: &str, expected: bool| assert_eq!(is_safe_page(url), expected, "{url}");
+        check("https://a.example/authorize?x=1", true);
+        check("http://127.0.0.1:80/authorize", true);
+        check("http://localhost?x=1", true);
+        check("http://[::1]:8/", true);
+        check("http://a.example/authorize", false);
+        check("http://localhost.evil.example/", false);
+        check("http://localhost@evil.example/", false);
+        check("http://localhost:80@evil.example/", false);
+        check("file:///etc/passwd", false);
+        check("javascript:alert(1)", false);
+        assert_eq!(
+            state_of("https://a/?a=1&state=xyz&b=2#state=no"),
+            Some("xyz")
+        );
+        assert_eq!(state_of("https://a/?xstate=1"), None);
+    }
 
     #[test]
     fn the_scopes_of_a_challenge() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use haft_core::BoxFuture;
 use haft_mcp::Browser;
+use haft_runtime::visible;
 
 use super::servers::{SETTLE, engine};
 use crate::cli::Seat;
@@ -16,12 +17,19 @@ use crate::terminal::fail::{self, Failed};
 use crate::terminal::print;
 use crate::wiring::{House, Wants};
 
-/// Shows the page on the terminal, for the person to open.
+/// Shows the page in the person's browser, and names it on the terminal in any case.
 struct OnTerminal;
 
 impl Browser for OnTerminal {
     fn show<'a>(&'a self, url: &'a str) -> BoxFuture<'a, ()> {
-        fail::notice(&format!("open this page to log in:\n{url}"));
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let on_desktop = set("DISPLAY") || set("WAYLAND_DISPLAY");
+        let named = std::env::var_os("BROWSER");
+        let told = match haft_host::open_page(url, named.as_deref(), on_desktop) {
+            true => "log in on the page that your browser shows; it is",
+            false => "open this page to log in:",
+        };
+        fail::notice(&format!("{told}\n{}", visible(url)));
         Box::pin(std::future::ready(()))
     }
 }
