@@ -8,9 +8,9 @@ mod server;
 mod wire;
 
 pub use client::{
-    Browser, Fleet, Hands, Health, HttpServer, OauthSpec, Record, Records, RemoteSpec, Way,
+    Beside, Browser, Fleet, Hands, Health, HttpServer, OauthSpec, Record, Records, RemoteSpec, Way,
 };
 pub use server::{
-    Completion, HttpConfig, Offer, Offered, Prompt, Reading, Resource, ResourceTemplate, Server,
-    ServerConfig,
+    Completion, HttpConfig, Offer, Offered, Page, Prompt, Reading, Resource, ResourceTemplate,
+    Server, ServerConfig,
 };

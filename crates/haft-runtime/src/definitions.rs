@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use haft_core::{Repeat, Source, ToolSpec};
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -10,6 +11,19 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::{Entry, Snapshot};
+
+/// A tool that may run for longer than this can be called as a task.
+const LONG: Duration = Duration::from_secs(60);
+const MAY_BE_TASK: Execution = Execution {
+    task_support: "optional",
+};
+
+/// How MCP clients may run a tool.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Execution {
+    task_support: &'static str,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
@@ -143,6 +157,9 @@ impl Serialize for Definition {
                     map.serialize_entry("outputSchema", schema)?;
                 }
                 map.serialize_entry("annotations", &Annotations::of(spec))?;
+                if spec.timeout.is_some_and(|timeout| timeout > LONG) {
+                    map.serialize_entry("execution", &MAY_BE_TASK)?;
+                }
             }
         }
         map.end()

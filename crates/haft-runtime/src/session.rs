@@ -20,6 +20,8 @@ pub struct Session {
     /// Made from the session's name: equal names, equal keys
     key: u64,
     standing: Arc<Standing>,
+    /// Results are given whole up to this many characters
+    whole: Option<usize>,
 }
 
 /// What stays the same from one request of a session to the next.
@@ -64,6 +66,7 @@ impl Session {
                 runs: Runs::default(),
                 behind: OnceLock::new(),
             }),
+            whole: None,
         }
     }
 
@@ -73,6 +76,7 @@ impl Session {
             key: key_of(&caller),
             caller,
             standing,
+            whole: None,
         }
     }
 
@@ -116,6 +120,7 @@ impl Session {
                 runs: Runs::default(),
                 behind: OnceLock::new(),
             }),
+            whole: None,
         }
     }
 
@@ -138,7 +143,24 @@ impl Session {
             caller: Arc::new(caller),
             key: self.key,
             standing: self.standing.clone(),
+            whole: self.whole,
         }
+    }
+
+    /// The same session for results that a program reads and no model: nothing is shortened, and
+    /// they may have this many characters.
+    #[must_use]
+    pub fn unshortened(&self, chars: usize) -> Session {
+        Session {
+            caller: self.caller.clone(),
+            key: self.key,
+            standing: self.standing.clone(),
+            whole: Some(chars),
+        }
+    }
+
+    pub(crate) fn is_unshortened(&self) -> bool {
+        self.whole.is_some()
     }
 
     pub fn caller(&self) -> &Arc<Caller> {
@@ -160,7 +182,7 @@ impl Session {
 
     /// Characters that one turn's results may take together.
     pub fn budget(&self) -> usize {
-        self.standing.budget
+        self.whole.unwrap_or(self.standing.budget)
     }
 
     pub(crate) fn turn(&self) -> u64 {

@@ -10,6 +10,7 @@ mod config;
 mod gc;
 mod home;
 mod kept;
+mod offer;
 mod recorded;
 mod recording;
 mod remembered;

@@ -64,7 +64,7 @@ pub(crate) struct House {
     pub(crate) loaded: Loaded,
     pub(crate) who: Who,
     pub(crate) runtime: Arc<Runtime>,
-    pub(crate) fleet: Fleet,
+    pub(crate) fleet: Arc<Fleet>,
     pub(crate) session: Session,
     pub(crate) events: EventBus,
     pub(crate) cancel: CancelToken,
@@ -147,7 +147,7 @@ impl House {
             records: Arc::new(servers::Kept::new(&home, recording.clone())),
             browser: wants.browser,
         };
-        let fleet = gathered(&home, &mut loaded, &runtime, &hands);
+        let fleet = Arc::new(gathered(&home, &mut loaded, &runtime, &hands));
         let (caller, skills) = skills::handed_to(caller, &runtime, &home, &loaded)?;
         let session = runtime.enter(haft_runtime::Seat {
             caller,

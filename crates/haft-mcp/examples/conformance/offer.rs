@@ -1,7 +1,7 @@
 //! The suite's resources and prompts.
 
 use haft_core::{BoxFuture, Inquiry, InquiryKind, ToolError};
-use haft_mcp::{Completion, Offer, Offered, Prompt, Reading, Resource, ResourceTemplate};
+use haft_mcp::{Completion, Offer, Offered, Page, Prompt, Reading, Resource, ResourceTemplate};
 use haft_runtime::Session;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -32,7 +32,11 @@ impl Offer for Suite {
         }
     }
 
-    fn resources<'a>(&'a self, _session: &'a Session) -> BoxFuture<'a, Vec<Resource>> {
+    fn resources<'a>(
+        &'a self,
+        _session: &'a Session,
+        _after: Option<&'a str>,
+    ) -> BoxFuture<'a, Page> {
         let one = |uri: &str, name: &str, mime_type: &str| Resource {
             uri: uri.into(),
             name: name.into(),
@@ -40,15 +44,16 @@ impl Offer for Suite {
             mime_type: Some(mime_type.into()),
             ..Resource::default()
         };
-        let all = vec![
+        let resources = vec![
             one("test://static-text", "static-text", "text/plain"),
             one("test://static-binary", "static-binary", "image/png"),
             one("test://watched-resource", "watched-resource", "text/plain"),
         ];
-        Box::pin(async { all })
+        let next = None;
+        Box::pin(async { Page { resources, next } })
     }
 
-    fn templates(&self) -> Vec<ResourceTemplate> {
+    fn templates(&self, _session: &Session) -> Vec<ResourceTemplate> {
         vec![ResourceTemplate {
             uri_template: "test://template/{id}/data".into(),
             name: "template".into(),
@@ -89,7 +94,7 @@ impl Offer for Suite {
         Box::pin(async { Ok(found) })
     }
 
-    fn prompts(&self) -> Vec<Prompt> {
+    fn prompts(&self, _session: &Session) -> Vec<Prompt> {
         let one = |name: &str, arguments: &[&str]| Prompt {
             name: name.into(),
             description: Some(format!("The prompt {name}")),

@@ -15,7 +15,7 @@ const LARGEST: usize = 256 * 1024;
 const DESCRIPTION: usize = 16 * 1024;
 
 /// What a server offered when it was last looked at.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     #[serde(default)]
     pub(super) instructions: Option<String>,
@@ -25,13 +25,29 @@ pub(super) struct Manifest {
     /// Definitions that a person has agreed to, where the server has changed them since
     #[serde(default)]
     pub(super) agreed: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub(super) resources: Vec<Value>,
+    #[serde(default)]
+    pub(super) templates: Vec<Value>,
+    #[serde(default)]
+    pub(super) prompts: Vec<Value>,
+}
+
+/// What a server says of itself.
+#[derive(Debug, Default)]
+pub(super) struct Offered {
+    pub(super) instructions: Option<String>,
+    pub(super) tools: Vec<Value>,
+    pub(super) resources: Vec<Value>,
+    pub(super) templates: Vec<Value>,
+    pub(super) prompts: Vec<Value>,
 }
 
 impl Manifest {
     /// The server describes itself anew. What it changed is noted until a person agrees.
-    pub(super) fn renewed(&self, instructions: Option<String>, tools: Vec<Value>) -> Manifest {
+    pub(super) fn renewed(&self, offered: Offered) -> Manifest {
         let mut agreed = BTreeMap::new();
-        for tool in &tools {
+        for tool in &offered.tools {
             let Some(name) = tool["name"].as_str() else {
                 continue;
             };
@@ -44,9 +60,12 @@ impl Manifest {
             }
         }
         Manifest {
-            instructions,
-            tools,
+            instructions: offered.instructions,
+            tools: offered.tools,
             agreed,
+            resources: offered.resources,
+            templates: offered.templates,
+            prompts: offered.prompts,
         }
     }
 

@@ -6,17 +6,20 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use haft_core::{DynTool, Source, ToolError};
 use haft_runtime::Runtime;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::sync::watch;
 
+use super::beside::{self, Names};
 use super::connect::Hands;
-use super::definition::{self, Manifest};
+use super::definition::{self, Manifest, Offered};
 use super::remote::{Remote, RemoteSpec};
-use super::tool::{Agree, RemoteTool};
+use super::tool::{Agree, RemoteTool, Target};
 use super::{Record, Records};
 
 /// Servers of others, and what is known of them.
 pub struct Fleet {
     members: BTreeMap<String, Arc<Member>>,
+    changed: watch::Sender<u64>,
 }
 
 struct Member {
@@ -25,6 +28,27 @@ struct Member {
     manifest: Mutex<Manifest>,
     records: Arc<dyn Records>,
     runtime: Weak<Runtime>,
+    changed: watch::Sender<u64>,
+}
+
+/// What a server offers beside its tools, in its own words, and the tools of ours that get it.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    pub server: String,
+    /// Reads resources; none where the server has none
+    pub read: Option<String>,
+    /// Gets prompts; none where the server has none
+    pub get: Option<String>,
+    pub resources: Vec<Value>,
+    pub templates: Vec<Value>,
+    pub prompts: Vec<Value>,
+}
+
+impl Beside {
+    /// Where a resource of this server is found among ours.
+    pub fn address(&self, uri: &str) -> String {
+        beside::address(&self.server, uri)
+    }
 }
 
 /// How a server does.
@@ -32,6 +56,8 @@ struct Member {
 pub struct Health {
     pub server: String,
     pub tools: usize,
+    pub resources: usize,
+    pub prompts: usize,
     /// About what its definitions cost a model that is shown them whole
     pub tokens: usize,
     /// It has been looked at before
@@ -44,6 +70,7 @@ impl Fleet {
     /// Register what is known of these servers. Nothing is started.
     pub fn gather(specs: Vec<RemoteSpec>, runtime: &Arc<Runtime>, hands: &Hands) -> Self {
         let mut members = BTreeMap::new();
+        let changed = watch::Sender::new(0);
         for spec in specs {
             let manifest = hands
                 .records
@@ -56,12 +83,13 @@ impl Fleet {
                 manifest: Mutex::new(manifest.unwrap_or_default()),
                 records: hands.records.clone(),
                 runtime: Arc::downgrade(runtime),
+                changed: changed.clone(),
             });
             let renewed = {
                 let member = Arc::downgrade(&member);
-                Box::new(move |instructions: Option<String>, tools: Vec<Value>| {
+                Box::new(move |offered: Offered| {
                     if let Some(member) = member.upgrade() {
-                        member.renew(instructions, tools);
+                        member.renew(offered);
                     }
                 })
             };
@@ -72,7 +100,20 @@ impl Fleet {
             }
             members.insert(spec.name, member);
         }
-        Fleet { members }
+        Fleet { members, changed }
+    }
+
+    /// What the servers offer beside their tools, as far as they were looked at.
+    pub fn beside(&self) -> Vec<Beside> {
+        self.members
+            .values()
+            .map(|member| member.beside())
+            .collect()
+    }
+
+    /// Counts up when resources or prompts of a server change.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -141,6 +182,8 @@ impl Member {
         Health {
             server: self.spec.name.clone(),
             tools: manifest.distinct().len(),
+            resources: manifest.resources.len() + manifest.templates.len(),
+            prompts: manifest.prompts.len(),
             // Four characters make about one token.
             tokens: bytes / 4,
             known: self
@@ -151,26 +194,43 @@ impl Member {
         }
     }
 
+    fn beside(&self) -> Beside {
+        let manifest = self.manifest();
+        let names = Names::of(&manifest);
+        let full = |name: String| format!("mcp.{}.{name}", self.spec.name);
+        Beside {
+            server: self.spec.name.clone(),
+            read: names.read.map(full),
+            get: names.get.map(full),
+            resources: manifest.resources,
+            templates: manifest.templates,
+            prompts: manifest.prompts,
+        }
+    }
+
     /// The server says what it offers now.
-    fn renew(self: &Arc<Self>, instructions: Option<String>, tools: Vec<Value>) {
+    fn renew(self: &Arc<Self>, offered: Offered) {
         let known = self
             .records
             .load(Record::Manifest, &self.spec.name)
             .is_some();
-        {
+        let other_things = {
             let mut manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
-            let new = manifest.renewed(instructions, tools);
-            let same = known
-                && new.tools == manifest.tools
-                && new.agreed == manifest.agreed
-                && new.instructions == manifest.instructions;
-            if same {
+            let new = manifest.renewed(offered);
+            if known && new == *manifest {
                 return;
             }
+            let other_things = new.resources != manifest.resources
+                || new.templates != manifest.templates
+                || new.prompts != manifest.prompts;
             *manifest = new;
-        }
+            other_things
+        };
         self.save();
         self.register();
+        if other_things {
+            self.changed.send_modify(|count| *count += 1);
+        }
     }
 
     /// A person has agreed to a tool as it is now.
@@ -219,15 +279,59 @@ impl Member {
             spec.has_preview = difference.is_some();
             let tool: Arc<dyn DynTool> = Arc::new(RemoteTool {
                 spec,
-                name: name.to_owned(),
+                target: Target::Tool(name.to_owned()),
                 remote: remote.clone(),
                 difference,
                 agree: agree.clone(),
             });
             Some(tool)
         });
+        let tools = tools.chain(self.others(&manifest, remote, &agree));
         let source = Source::Mcp(self.spec.name.clone());
         // Removing what is there cannot fail, and what cannot be added is kept out by itself.
         let _ = runtime.registry().replace_source(&source, tools);
+    }
+
+    /// Our tools for what the server has beside its own.
+    fn others(
+        &self,
+        manifest: &Manifest,
+        remote: &Arc<Remote>,
+        agree: &Agree,
+    ) -> Vec<Arc<dyn DynTool>> {
+        let server = &self.spec.name;
+        let names = Names::of(manifest);
+        let resources = json!({
+            "resources": manifest.resources,
+            "resourceTemplates": manifest.templates,
+        });
+        let prompts = json!({"prompts": manifest.prompts});
+        let read = names.read.map(|name| {
+            let target = Target::Resource(Arc::new(resources));
+            (beside::reading(server, &name), target)
+        });
+        let get = names.get.map(|name| {
+            let target = Target::Prompt(Arc::new(prompts));
+            (beside::getting(server, &name), target)
+        });
+        let is_on = |definition: &Value| {
+            let off = &self.spec.disabled_tools;
+            off.iter().all(|off| definition["name"] != off.as_str())
+        };
+        [read, get]
+            .into_iter()
+            .flatten()
+            .filter(|(definition, _)| is_on(definition))
+            .filter_map(|(definition, target)| {
+                let tool: Arc<dyn DynTool> = Arc::new(RemoteTool {
+                    spec: definition::spec(&self.spec, &definition)?,
+                    target,
+                    remote: remote.clone(),
+                    difference: None,
+                    agree: agree.clone(),
+                });
+                Some(tool)
+            })
+            .collect()
     }
 }

@@ -2,12 +2,15 @@
 //! looked at, so nothing has to run to be listed or found; a server starts with the first call, is
 //! started again when it dies, and stopped when nobody needs it.
 
+mod beside;
 mod connect;
 mod definition;
 mod events;
 mod fleet;
 mod http;
 mod login;
+mod news;
+mod offered;
 mod oversize;
 mod remote;
 mod result;
@@ -15,7 +18,7 @@ mod side;
 mod tool;
 
 pub use self::connect::{Hands, HttpServer, Way};
-pub use self::fleet::{Fleet, Health};
+pub use self::fleet::{Beside, Fleet, Health};
 pub use self::login::{Browser, OauthSpec};
 pub use self::remote::RemoteSpec;
 

@@ -4,17 +4,18 @@
 use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};
 use std::time::Duration;
 
-use haft_core::{BoxFuture, ErrorCode, ToolError};
+use haft_core::{ErrorCode, ToolError};
 use haft_host::{Complaints, Partner};
-use rmcp::model::ErrorCode as RpcCode;
-use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError};
-use serde_json::Value;
+use rmcp::service::{ClientInitializeError, RoleClient, RunningService};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::connect::{self, Greeting, Hands, Way};
+use super::definition::Offered;
 use super::login::Login;
+use super::news::listen;
+use super::offered::offered;
 use super::side::{Shared, Side};
 
 /// How long a server may take until it can be called.
@@ -48,7 +49,7 @@ pub(super) struct Remote {
     state: Mutex<State>,
     complaints: StdMutex<Complaints>,
     /// Told what the server offers whenever that is known anew
-    renewed: Box<dyn Fn(Option<String>, Vec<Value>) + Send + Sync>,
+    renewed: Box<dyn Fn(Offered) + Send + Sync>,
 }
 
 #[derive(Default)]
@@ -63,7 +64,8 @@ pub(super) struct Running {
     pub(super) shared: Arc<Shared>,
     used: StdMutex<Instant>,
     partner: StdMutex<Option<Partner>>,
-    watching: StdMutex<Option<JoinHandle<()>>>,
+    /// Look after it while it runs
+    watching: StdMutex<Vec<JoinHandle<()>>>,
 }
 
 impl Running {
@@ -82,7 +84,7 @@ impl Drop for Running {
             .watching
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(watching) = watching.take() {
+        for watching in watching.drain(..) {
             watching.abort();
         }
         // Ends the program with all it started.
@@ -99,7 +101,7 @@ impl Remote {
     pub(super) fn new(
         spec: RemoteSpec,
         hands: Hands,
-        renewed: Box<dyn Fn(Option<String>, Vec<Value>) + Send + Sync>,
+        renewed: Box<dyn Fn(Offered) + Send + Sync>,
     ) -> Self {
         let login = match &spec.way {
             Way::Http(http) => connect::login(&spec.name, http, &hands).ok().map(Arc::new),
@@ -219,12 +221,12 @@ impl Remote {
             }
         };
         let listed = tokio::time::timeout(START, offered(service.peer().clone())).await;
-        let (instructions, tools) = match listed {
+        let listed = match listed {
             Ok(Ok(offered)) => offered,
             Ok(Err(error)) => return Err(self.unavailable(told(&error))),
             Err(_) => return Err(self.unavailable("it does not say what it offers")),
         };
-        (self.renewed)(instructions, tools);
+        (self.renewed)(listed);
         let running = Arc::new(Running {
             service,
             shared,
@@ -232,11 +234,14 @@ impl Remote {
             partner: StdMutex::new(partner),
             watching: StdMutex::default(),
         });
-        let watching = tokio::spawn(watch(Arc::downgrade(self), Arc::downgrade(&running)));
+        let news = listen(running.service.peer().clone(), running.shared.clone());
         *running
             .watching
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(watching);
+            .unwrap_or_else(PoisonError::into_inner) = vec![
+            tokio::spawn(watch(Arc::downgrade(self), Arc::downgrade(&running))),
+            tokio::spawn(news),
+        ];
         Ok(running)
     }
 
@@ -307,27 +312,6 @@ pub(super) fn told(error: &dyn std::error::Error) -> String {
     text
 }
 
-type Offered = (Option<String>, Vec<Value>);
-
-/// What a server offers.
-fn offered(peer: Peer<RoleClient>) -> BoxFuture<'static, Result<Offered, ServiceError>> {
-    Box::pin(async move {
-        let tools = match peer.list_all_tools().await {
-            // A server without tools need not know the question.
-            Err(ServiceError::McpError(error)) if error.code == RpcCode::METHOD_NOT_FOUND => {
-                Vec::new()
-            }
-            tools => tools?,
-        };
-        let tools = tools
-            .iter()
-            .filter_map(|tool| serde_json::to_value(tool).ok())
-            .collect();
-        let instructions = peer.peer_info().and_then(|info| info.instructions.clone());
-        Ok((instructions, tools))
-    })
-}
-
 /// Look after a running server: fetch its list when that changes, stop it when it is not used.
 async fn watch(remote: Weak<Remote>, running: Weak<Running>) {
     loop {
@@ -346,8 +330,9 @@ async fn watch(remote: Weak<Remote>, running: Weak<Running>) {
             return;
         };
         if changed {
-            if let Ok((instructions, tools)) = offered(held.service.peer().clone()).await {
-                (remote.renewed)(instructions, tools);
+            let listed = tokio::time::timeout(START, offered(held.service.peer().clone())).await;
+            if let Ok(Ok(listed)) = listed {
+                (remote.renewed)(listed);
             }
         } else if *held.used.lock().unwrap_or_else(PoisonError::into_inner) + remote.spec.idle
             <= Instant::now()

@@ -3,24 +3,23 @@
 use haft_core::{Block, Output, ToolError, ToolResult};
 use serde_json::Value;
 
+use super::beside::relink;
+
 /// Bytes of content that one answer may have.
 const LARGEST: usize = 20 * 1024 * 1024;
 
 pub(super) fn output(server: &str, answer: &Value) -> ToolResult {
     let mut output = Output::default();
-    let mut bytes = 0;
-    for block in answer["content"].as_array().into_iter().flatten() {
-        bytes += size(block);
-        if bytes > LARGEST {
-            return Err(ToolError::failed(format!(
-                "the answer of `{server}` is larger than {LARGEST} bytes"
-            ))
-            .hint("ask for less at once"));
-        }
+    let blocks = answer["content"].as_array().map_or(&[][..], Vec::as_slice);
+    within_limit(server, blocks)?;
+    for block in blocks {
         output
             .content
             .push(match serde_json::from_value(block.clone()) {
-                Ok(known) => known,
+                Ok(mut known) => {
+                    relink(server, &mut known);
+                    known
+                }
                 // A kind that nobody knows yet is shown as it came.
                 Err(_) => Block::text(block.to_string()),
             });
@@ -39,6 +38,17 @@ pub(super) fn output(server: &str, answer: &Value) -> ToolResult {
         output = output.but_failed(error);
     }
     Ok(output)
+}
+
+/// An answer may not be larger than anybody can use.
+pub(super) fn within_limit(server: &str, parts: &[Value]) -> Result<(), ToolError> {
+    if parts.iter().map(size).sum::<usize>() > LARGEST {
+        return Err(ToolError::failed(format!(
+            "the answer of `{server}` is larger than {LARGEST} bytes"
+        ))
+        .hint("ask for less at once"));
+    }
+    Ok(())
 }
 
 fn size(block: &Value) -> usize {

@@ -29,7 +29,7 @@ pub(super) enum Said {
 #[derive(Default)]
 pub(super) struct Shared {
     calls: Mutex<Vec<(u64, mpsc::Sender<Said>)>>,
-    /// The server has other tools now
+    /// The server has other tools, resources or prompts now
     pub(super) changed: Notify,
 }
 
@@ -138,6 +138,14 @@ impl ClientHandler for Side {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.0.changed.notify_one();
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.0.changed.notify_one();
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.0.changed.notify_one();
     }
 }

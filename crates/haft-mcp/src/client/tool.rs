@@ -8,12 +8,14 @@ use haft_core::{
     Resource, ToolContext, ToolError, ToolResult, ToolSpec,
 };
 use haft_host::WebError;
-use rmcp::model::CallToolRequestParams;
+use rmcp::model::{CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams};
 use rmcp::service::ServiceError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::beside;
 use super::remote::{Remote, Running, told};
 use super::result;
 use super::side::{Listening, Said};
@@ -21,10 +23,20 @@ use super::side::{Listening, Said};
 /// Told that a person has agreed to a changed definition.
 pub(super) type Agree = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// What a call is at the server.
+#[derive(Debug, Clone)]
+pub(super) enum Target {
+    /// A call of the tool of this name
+    Tool(String),
+    /// Reading a resource; the list is what is told where none is named
+    Resource(Arc<Value>),
+    /// Getting a prompt
+    Prompt(Arc<Value>),
+}
+
 pub(super) struct RemoteTool {
     pub(super) spec: ToolSpec,
-    /// Its name on the server
-    pub(super) name: String,
+    pub(super) target: Target,
     pub(super) remote: Arc<Remote>,
     /// How it differs from what was agreed to, if it does
     pub(super) difference: Option<String>,
@@ -43,7 +55,7 @@ impl DynTool for RemoteTool {
     fn prepare(&self, args: &Value) -> Result<Box<dyn Prepared>, ToolError> {
         Ok(Box::new(RemoteCall {
             args: args.clone(),
-            name: self.name.clone(),
+            target: self.target.clone(),
             repeat: self.spec.repeat,
             remote: self.remote.clone(),
             difference: self.difference.clone(),
@@ -54,7 +66,7 @@ impl DynTool for RemoteTool {
 
 struct RemoteCall {
     args: Value,
-    name: String,
+    target: Target,
     repeat: Repeat,
     remote: Arc<Remote>,
     difference: Option<String>,
@@ -63,6 +75,9 @@ struct RemoteCall {
 
 impl Prepared for RemoteCall {
     fn effects(&self, _cx: &ToolContext) -> Result<Effects, ToolError> {
+        if self.listed().is_some() {
+            return Ok(Effects::none());
+        }
         let server = Resource::Uri(format!("mcp:{}", self.remote.spec.name));
         let effects = match self.repeat {
             Repeat::Read => Effects::none().reads(server),
@@ -77,8 +92,11 @@ impl Prepared for RemoteCall {
 
     fn run<'a>(self: Box<Self>, cx: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
         Box::pin(async move {
-            if self.difference.is_some() {
-                (self.agree)(&self.name);
+            if let Some(list) = self.listed() {
+                return Ok(Output::structured(Value::clone(list)));
+            }
+            if let (Some(_), Target::Tool(name)) = (&self.difference, &self.target) {
+                (self.agree)(name);
             }
             let running = tokio::select! {
                 running = self.remote.connected() => running?,
@@ -89,7 +107,12 @@ impl Prepared for RemoteCall {
             running.touch();
             let answer = answer?;
             self.remote.worked().await;
-            result::output(&self.remote.spec.name, &answer)
+            let server = &self.remote.spec.name;
+            match &self.target {
+                Target::Tool(_) => result::output(server, &answer),
+                Target::Resource(_) => beside::contents(server, &answer),
+                Target::Prompt(_) => beside::messages(server, &answer),
+            }
         })
     }
 
@@ -110,24 +133,52 @@ impl Prepared for RemoteCall {
 }
 
 impl RemoteCall {
+    /// What there is to ask for, where nothing is asked for.
+    fn listed(&self) -> Option<&Value> {
+        let (key, list) = match &self.target {
+            Target::Tool(_) => return None,
+            Target::Resource(list) => ("uri", list),
+            Target::Prompt(list) => ("name", list),
+        };
+        self.args[key].is_null().then_some(list)
+    }
+
+    /// The request to the server, and its answer in the words of MCP.
+    fn request<'a>(&'a self, running: &'a Running) -> BoxFuture<'a, Result<Value, ServiceError>> {
+        let service = &running.service;
+        let text = |key: &str| self.args[key].as_str().unwrap_or_default();
+        match &self.target {
+            Target::Tool(name) => {
+                let mut params = CallToolRequestParams::new(name.clone());
+                params.arguments = self.args.as_object().cloned();
+                Box::pin(async move { value(&service.call_tool(params).await?) })
+            }
+            Target::Resource(_) => {
+                let uri = beside::uri_at(&self.remote.spec.name, text("uri"));
+                let params = ReadResourceRequestParams::new(uri);
+                Box::pin(async move { value(&service.read_resource(params).await?) })
+            }
+            Target::Prompt(_) => {
+                let mut params = GetPromptRequestParams::new(text("name"));
+                params.arguments = self.args["arguments"].as_object().cloned();
+                Box::pin(async move { value(&service.get_prompt(params).await?) })
+            }
+        }
+    }
+
     async fn talk(
         &self,
         cx: &ToolContext,
         running: &Running,
         mut listening: Listening,
     ) -> Result<Value, ToolError> {
-        let mut params = CallToolRequestParams::new(self.name.clone());
-        params.arguments = self.args.as_object().cloned();
-        let mut call: BoxFuture<'_, _> = Box::pin(running.service.call_tool(params));
+        let mut call = self.request(running);
         loop {
             // Dropping the call tells the server that nobody waits for it any more.
             tokio::select! {
                 answer = &mut call => {
                     listening.last_words(cx).await;
-                    let answer = answer.map_err(|error| self.failure(error))?;
-                    return serde_json::to_value(answer).map_err(|error| {
-                        ToolError::failed("the answer is not JSON").caused_by(error)
-                    });
+                    return answer.map_err(|error| self.failure(error));
                 }
                 () = cx.cancel.cancelled() => return Err(cancelled()),
                 Some(said) = listening.said.recv() => match said {
@@ -186,6 +237,10 @@ impl RemoteCall {
             other => ToolError::failed(format!("`{server}`: {other}")),
         }
     }
+}
+
+fn value(answer: &impl Serialize) -> Result<Value, ServiceError> {
+    serde_json::to_value(answer).map_err(|_| ServiceError::UnexpectedResponse)
 }
 
 /// What a person has left out of a form gets the value that the form proposes.

@@ -40,6 +40,10 @@ struct State {
     granted: Option<([u8; 32], Answer)>,
     question: Option<Question>,
     open: Vec<Open>,
+    /// Requests to the client that it has not answered
+    asking: usize,
+    /// The client asks how the call stands: questions wait for it
+    is_task: bool,
     missing: Map<String, Value>,
     refused: bool,
 }
@@ -101,9 +105,37 @@ impl Asker {
         ))
     }
 
-    /// Whether a tool waits for answers.
+    /// From now on the client asks how the call stands, and a question need not end it.
+    pub(super) fn go_on_as_task(&self) {
+        self.state().is_task = true;
+    }
+
+    /// Whether the call waits for answers.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.state().open.is_empty()
+        let state = self.state();
+        !state.open.is_empty() || state.asking > 0
+    }
+
+    /// Ask the client by a request, and remember meanwhile that it is asked.
+    async fn request_of(
+        &self,
+        connection: &Connection,
+        outbox: &Outbox,
+        method: &str,
+        params: &Value,
+    ) -> Option<Value> {
+        self.state().asking += 1;
+        let asked = Asked(self);
+        let answer = connection.ask(outbox, method, params).await;
+        drop(asked);
+        answer
+    }
+
+    /// Put something among what the client has to bring, and wait for it.
+    async fn opened(&self, inquiry: Inquiry) -> Option<Value> {
+        let (answer, answered) = oneshot::channel();
+        self.state().open.push(Open { inquiry, answer });
+        answered.await.ok()
     }
 
     pub(super) fn wanted(&self) -> Wanted {
@@ -172,8 +204,16 @@ impl Person for Asker {
                 Way::Request { connection, outbox } => {
                     let form = approval_form(question);
                     let method = method(InquiryKind::Elicitation);
-                    let answer = connection.ask(outbox, method, &form).await?;
+                    let answer = self.request_of(connection, outbox, method, &form).await?;
                     Some(decision(&answer))
+                }
+                Way::Result if self.state().is_task => {
+                    let inquiry = Inquiry {
+                        key: question.id.clone(),
+                        kind: InquiryKind::Elicitation,
+                        params: approval_form(question),
+                    };
+                    Some(decision(&self.opened(inquiry).await?))
                 }
                 Way::Result => {
                     let digest = self.digest(question);
@@ -200,18 +240,21 @@ impl Person for Asker {
             match &self.way {
                 Way::Request { connection, outbox } => {
                     let method = method(inquiry.kind);
-                    connection.ask(outbox, method, &inquiry.params).await
+                    self.request_of(connection, outbox, method, &inquiry.params)
+                        .await
                 }
-                Way::Result => {
-                    let (answer, answered) = oneshot::channel();
-                    self.state().open.push(Open {
-                        inquiry: inquiry.clone(),
-                        answer,
-                    });
-                    answered.await.ok()
-                }
+                Way::Result => self.opened(inquiry.clone()).await,
             }
         })
+    }
+}
+
+/// A request to the client, until it is answered or given up.
+struct Asked<'a>(&'a Asker);
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.0.state().asking -= 1;
     }
 }
 

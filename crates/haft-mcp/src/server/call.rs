@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use blake3::Hash;
-use haft_core::{BoxFuture, Call, ErrorCode, Person};
+use haft_core::{Answer, BoxFuture, Call, ErrorCode, Person};
 use haft_runtime::Session;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -22,6 +22,7 @@ use super::describe::parse;
 use super::outbox::Outbox;
 use super::request::About;
 use super::seal::{Purpose, Ticket};
+use super::tasks::{self, TaskWanted};
 use super::telling::Telling;
 use crate::wire::{Reply, Revision, RpcError};
 
@@ -30,6 +31,8 @@ struct ToolCall {
     name: String,
     #[serde(default)]
     arguments: Option<Value>,
+    #[serde(default)]
+    task: Option<TaskWanted>,
 }
 
 /// What a client brings when it comes back.
@@ -73,14 +76,22 @@ pub(super) fn tool(
         false => String::new(),
     };
     let call = Call::new(wanted.name, arguments);
-    asking(
-        connection,
-        about,
-        outbox,
-        subject.as_bytes(),
-        again,
-        move |session| Box::pin(async move { one(&server, &session, call, revision).await }),
-    )
+    let may_be_task = about.capabilities.tasks;
+    let task = wanted.task.filter(|_| revision == Revision::V2025_11_25);
+    let work = {
+        let server = server.clone();
+        move |session: Session| -> BoxFuture<'static, Reply> {
+            Box::pin(async move { one(&server, &session, call, revision).await })
+        }
+    };
+    if let Some(task) = task {
+        // What it says waits for the client to come for it.
+        let outbox = Arc::new(Outbox::default());
+        let waiting = begun(connection, about, &outbox, subject.as_bytes(), None, work);
+        return tasks::create(connection, waiting, outbox, task, revision);
+    }
+    let waiting = asked(connection, about, outbox, subject.as_bytes(), again, work)?;
+    Ok(driven(&server, waiting, revision, may_be_task))
 }
 
 async fn one(server: &Server, session: &Session, call: Call, revision: Revision) -> Reply {
@@ -113,6 +124,20 @@ pub(super) fn asking(
     again: Option<Again>,
     work: impl FnOnce(Session) -> BoxFuture<'static, Reply>,
 ) -> Result<Routed, RpcError> {
+    let revision = about.revision;
+    let waiting = asked(connection, about, outbox, subject, again, work)?;
+    Ok(driven(&connection.server, waiting, revision, false))
+}
+
+/// A request with its work: begun, or gone on with where its client comes back to it.
+fn asked(
+    connection: &Arc<Connection>,
+    about: About,
+    outbox: &Arc<Outbox>,
+    subject: &[u8],
+    again: Option<Again>,
+    work: impl FnOnce(Session) -> BoxFuture<'static, Reply>,
+) -> Result<Waiting, RpcError> {
     let server = &connection.server;
     let request = blake3::hash(subject);
     let mut granted = None;
@@ -121,7 +146,7 @@ pub(super) fn asking(
     {
         match returned(server, text, request)? {
             Some(ticket) if ticket.purpose == Purpose::Inquiry => {
-                return resumed(server, &ticket, again, about.revision);
+                return resumed(server, &ticket, again);
             }
             Some(ticket) => {
                 granted = again
@@ -132,6 +157,19 @@ pub(super) fn asking(
             None => {}
         }
     }
+    Ok(begun(connection, about, outbox, subject, granted, work))
+}
+
+fn begun(
+    connection: &Arc<Connection>,
+    about: About,
+    outbox: &Arc<Outbox>,
+    subject: &[u8],
+    granted: Option<([u8; 32], Answer)>,
+    work: impl FnOnce(Session) -> BoxFuture<'static, Reply>,
+) -> Waiting {
+    let server = &connection.server;
+    let request = blake3::hash(subject);
     let cancel = connection.cancel.child();
     let way = match about.revision.is_stateless() {
         true => Way::Result,
@@ -154,13 +192,17 @@ pub(super) fn asking(
     let session = server
         .session
         .for_request(cancel.clone(), Some(person), events);
-    let waiting = Waiting {
+    Waiting {
         work: work(session),
         asker,
-        cancel: cancel.clone(),
-    };
-    let work = Box::pin(drive(server.clone(), waiting, about.revision));
-    Ok(Routed::Work(cancel, work))
+        cancel,
+    }
+}
+
+fn driven(server: &Arc<Server>, waiting: Waiting, revision: Revision, may_be_task: bool) -> Routed {
+    let cancel = waiting.cancel.clone();
+    let work = Box::pin(drive(server.clone(), waiting, revision, may_be_task));
+    Routed::Work(cancel, work)
 }
 
 /// The ticket that a client brings back. None where the request is another one than it was given
@@ -179,29 +221,34 @@ fn returned(server: &Server, text: &str, request: Hash) -> Result<Option<Ticket>
     Ok(same.then_some(ticket))
 }
 
-fn resumed(
-    server: &Arc<Server>,
-    ticket: &Ticket,
-    again: Again,
-    revision: Revision,
-) -> Result<Routed, RpcError> {
+fn resumed(server: &Server, ticket: &Ticket, again: Again) -> Result<Waiting, RpcError> {
     let waiting = server.aside.take(&ticket.nonce).ok_or_else(|| {
         RpcError::invalid_params("the request waited too long for its answers: make it again")
     })?;
     waiting.asker.deliver(again.input_responses);
-    let cancel = waiting.cancel.clone();
-    let work = Box::pin(drive(server.clone(), waiting, revision));
-    Ok(Routed::Work(cancel, work))
+    Ok(waiting)
 }
 
-/// Drive the work until it is done or needs its client.
-async fn drive(server: Arc<Server>, mut waiting: Waiting, revision: Revision) -> Reply {
-    let done = poll_fn(|task| match waiting.work.as_mut().poll(task) {
+/// Drive the work until it is done, needs its client, or takes so long that it becomes a task.
+async fn drive(
+    server: Arc<Server>,
+    mut waiting: Waiting,
+    revision: Revision,
+    may_be_task: bool,
+) -> Reply {
+    let stateless = revision.is_stateless();
+    let driven = poll_fn(|task| match waiting.work.as_mut().poll(task) {
         Poll::Ready(reply) => Poll::Ready(Some(reply)),
-        Poll::Pending if waiting.asker.is_waiting() => Poll::Ready(None),
+        Poll::Pending if stateless && waiting.asker.is_waiting() => Poll::Ready(None),
         Poll::Pending => Poll::Pending,
-    })
-    .await;
+    });
+    let done = match may_be_task && server.tasks.has_room() {
+        false => driven.await,
+        true => match tokio::time::timeout(tasks::PATIENCE, driven).await {
+            Ok(done) => done,
+            Err(_) => return tasks::instead_of_answer(&server, waiting, revision),
+        },
+    };
     let asker = waiting.asker.clone();
     if asker.refused() {
         server.note_refusal();

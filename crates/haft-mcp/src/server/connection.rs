@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::outbox::Outbox;
 use super::request::{About, Agreed};
-use super::{Server, call, describe, listen, lists};
+use super::{Server, call, describe, listen, lists, tasks};
 use crate::wire::{Id, Kind, Reply, RpcError, notification, request};
 
 /// No level was asked for.
@@ -134,6 +134,7 @@ impl Connection {
             "resources/subscribe" | "resources/unsubscribe" if !stateless => {
                 listen::to_resource(&self.server, method, params).map(Routed::Reply)
             }
+            _ if method.starts_with("tasks/") => tasks::route(self, method, params, &about, outbox),
             _ => lists::offered(self, method, params, about, outbox),
         }
     }

@@ -9,6 +9,7 @@ use super::Server;
 use super::answer::{cacheable, implementation};
 use super::connection::Connection;
 use super::request::{Agreed, LEVELS};
+use super::tasks;
 use crate::wire::{Capabilities, Reply, Revision, RpcError};
 
 #[derive(Deserialize)]
@@ -57,15 +58,16 @@ pub(super) fn discover(server: &Server) -> Reply {
 
 fn capabilities(server: &Server, revision: Revision) -> Value {
     let mut capabilities = json!({"tools": {"listChanged": true}, "logging": {}});
+    tasks::declare(&mut capabilities, revision);
     let Some(offer) = &server.offer else {
         return capabilities;
     };
     let offered = offer.offered();
     if offered.resources {
-        capabilities["resources"] = match revision.is_stateless() {
-            true => json!({}),
-            false => json!({"subscribe": offered.subscriptions}),
-        };
+        capabilities["resources"] = json!({"listChanged": offer.resource_changes().is_some()});
+        if !revision.is_stateless() {
+            capabilities["resources"]["subscribe"] = offered.subscriptions.into();
+        }
     }
     if offered.prompts {
         capabilities["prompts"] = json!({"listChanged": offer.prompt_changes().is_some()});

@@ -27,6 +27,8 @@ struct Wanted {
     tools_list_changed: bool,
     #[serde(default)]
     prompts_list_changed: bool,
+    #[serde(default)]
+    resources_list_changed: bool,
 }
 
 pub(super) fn subscribe(
@@ -42,12 +44,16 @@ pub(super) fn subscribe(
     let mut news = News::of(&connection.server);
     let tools = wanted.notifications.tools_list_changed;
     let prompts = wanted.notifications.prompts_list_changed && news.prompts.is_some();
+    let resources = wanted.notifications.resources_list_changed && news.resources.is_some();
     let mut honoured = json!({});
     if tools {
         honoured["toolsListChanged"] = true.into();
     }
     if prompts {
         honoured["promptsListChanged"] = true.into();
+    }
+    if resources {
+        honoured["resourcesListChanged"] = true.into();
     }
     outbox.put(notification(
         "notifications/subscriptions/acknowledged",
@@ -62,7 +68,12 @@ pub(super) fn subscribe(
                 () = ended.cancelled() => break,
                 changed = news.next() => changed,
             };
-            if (changed == TOOLS && tools) || (changed == PROMPTS && prompts) {
+            let honoured = match changed {
+                TOOLS => tools,
+                PROMPTS => prompts,
+                _ => resources,
+            };
+            if honoured {
                 outbox.put(notification(changed, &json!({"_meta": meta})));
             }
         }
@@ -73,25 +84,30 @@ pub(super) fn subscribe(
 
 pub(super) const TOOLS: &str = "notifications/tools/list_changed";
 const PROMPTS: &str = "notifications/prompts/list_changed";
+const RESOURCES: &str = "notifications/resources/list_changed";
 
 /// Changes of the lists a server has.
 pub(super) struct News {
     tools: watch::Receiver<u64>,
     prompts: Option<watch::Receiver<u64>>,
+    resources: Option<watch::Receiver<u64>>,
 }
 
 impl News {
     pub(super) fn of(server: &Server) -> Self {
         let mut tools = server.runtime.registry().changes();
         tools.mark_unchanged();
-        let mut prompts = server
-            .offer
-            .as_ref()
-            .and_then(|offer| offer.prompt_changes());
-        if let Some(prompts) = &mut prompts {
-            prompts.mark_unchanged();
+        let offer = server.offer.as_ref();
+        let mut prompts = offer.and_then(|offer| offer.prompt_changes());
+        let mut resources = offer.and_then(|offer| offer.resource_changes());
+        for changes in [&mut prompts, &mut resources].into_iter().flatten() {
+            changes.mark_unchanged();
         }
-        News { tools, prompts }
+        News {
+            tools,
+            prompts,
+            resources,
+        }
     }
 
     /// The next change, as the method that tells of it.
@@ -99,6 +115,7 @@ impl News {
         tokio::select! {
             () = changed(Some(&mut self.tools)) => TOOLS,
             () = changed(self.prompts.as_mut()) => PROMPTS,
+            () = changed(self.resources.as_mut()) => RESOURCES,
         }
     }
 }

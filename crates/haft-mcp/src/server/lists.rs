@@ -15,18 +15,22 @@ use super::request::About;
 use super::{Offer, Server, call};
 use crate::wire::{Reply, RpcError, code};
 
-#[derive(Deserialize)]
-struct Page {
-    #[serde(default)]
-    cursor: Option<String>,
+/// Where a client wants a list to go on.
+fn cursor(params: Option<&RawValue>) -> Result<Option<String>, RpcError> {
+    #[derive(Deserialize)]
+    struct Paged {
+        #[serde(default)]
+        cursor: Option<String>,
+    }
+    match params.filter(|raw| raw.get().contains("\"cursor\"")) {
+        None => Ok(None),
+        Some(raw) => Ok(parse::<Paged>(Some(raw))?.cursor),
+    }
 }
 
-/// Lists are given whole, so there is no page to go on with.
+/// For lists that are given whole, so that there is no page to go on with.
 fn whole(params: Option<&RawValue>) -> Result<(), RpcError> {
-    let Some(raw) = params.filter(|raw| raw.get().contains("\"cursor\"")) else {
-        return Ok(());
-    };
-    match parse::<Page>(Some(raw))?.cursor {
+    match cursor(params)? {
         None => Ok(()),
         Some(cursor) => Err(RpcError::invalid_params(format!(
             "no such page: `{cursor}`"
@@ -78,11 +82,13 @@ pub(super) fn offered(
         )))
     };
     match method {
-        "prompts/list" => listed("prompts", json!(offer.prompts())),
-        "resources/templates/list" => listed("resourceTemplates", json!(offer.templates())),
+        "prompts/list" => listed("prompts", json!(offer.prompts(&server.session))),
+        "resources/templates/list" => {
+            listed("resourceTemplates", json!(offer.templates(&server.session)))
+        }
         "resources/list" => {
-            whole(params)?;
-            resources(connection, offer, about, outbox)
+            let after = cursor(params)?;
+            resources(connection, offer, after, about, outbox)
         }
         "resources/read" => read(connection, offer, params, about, outbox),
         "prompts/get" => prompt(connection, offer, params, about, outbox),
@@ -94,6 +100,7 @@ pub(super) fn offered(
 fn resources(
     connection: &Arc<Connection>,
     offer: Arc<dyn Offer>,
+    after: Option<String>,
     about: About,
     outbox: &Arc<Outbox>,
 ) -> Result<Routed, RpcError> {
@@ -107,8 +114,11 @@ fn resources(
         None,
         move |session| {
             Box::pin(async move {
-                let items = json!(offer.resources(&session).await);
-                let fields = Map::from_iter([("resources".to_owned(), items)]);
+                let page = offer.resources(&session, after.as_deref()).await;
+                let mut fields = Map::from_iter([("resources".to_owned(), json!(page.resources))]);
+                if let Some(next) = page.next {
+                    fields.insert("nextCursor".to_owned(), next.into());
+                }
                 cacheable(fields, revision, &server.config)
             })
         },

@@ -6,6 +6,7 @@ mod answer;
 mod aside;
 mod asker;
 mod call;
+mod clock;
 mod connection;
 mod describe;
 mod http;
@@ -16,6 +17,7 @@ mod outbox;
 mod request;
 mod seal;
 mod stream;
+mod tasks;
 mod telling;
 
 use std::sync::Arc;
@@ -25,9 +27,12 @@ use haft_runtime::{Runtime, Session};
 
 use self::aside::Aside;
 use self::seal::Seal;
+use self::tasks::Tasks;
 
 pub use self::http::HttpConfig;
-pub use self::offer::{Completion, Offer, Offered, Prompt, Reading, Resource, ResourceTemplate};
+pub use self::offer::{
+    Completion, Offer, Offered, Page, Prompt, Reading, Resource, ResourceTemplate,
+};
 
 /// How a server presents itself.
 #[derive(Debug, Clone)]
@@ -50,6 +55,7 @@ pub struct Server {
     offer: Option<Arc<dyn Offer>>,
     seal: Seal,
     aside: Aside,
+    tasks: Tasks,
     refresh: Option<Refresh>,
     /// A call was refused because nobody could be asked; the person may have allowed it since
     refused: AtomicBool,
@@ -69,6 +75,7 @@ impl Server {
             offer: None,
             seal: Seal::new()?,
             aside: Aside::default(),
+            tasks: Tasks::default(),
             refresh: None,
             refused: AtomicBool::new(false),
         })

@@ -3,7 +3,7 @@
 
 use haft_core::{BoxFuture, ToolError};
 use haft_runtime::Session;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -17,7 +17,7 @@ pub struct Offered {
     pub completions: bool,
 }
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
     pub uri: String,
@@ -30,9 +30,12 @@ pub struct Resource {
     pub mime_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
+    /// What else is said about it, as annotations and icons
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceTemplate {
     pub uri_template: String,
@@ -43,6 +46,16 @@ pub struct ResourceTemplate {
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// Some resources, and whether there are more.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    pub resources: Vec<Resource>,
+    /// The URI after which the next page begins
+    pub next: Option<String>,
 }
 
 /// What a resource holds.
@@ -60,7 +73,7 @@ pub struct Reading {
 }
 
 /// A prompt as it is listed; arguments in the words of MCP.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prompt {
     pub name: String,
@@ -68,8 +81,10 @@ pub struct Prompt {
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<Value>,
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
 /// Ways to go on with a half-written argument.
@@ -84,12 +99,19 @@ pub struct Completion {
 pub trait Offer: Send + Sync {
     fn offered(&self) -> Offered;
 
-    fn resources<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Vec<Resource>> {
-        let _ = session;
-        Box::pin(async { Vec::new() })
+    /// In an order that stays, after the one of this URI where one is given. What policy closes to
+    /// the session is not among them.
+    fn resources<'a>(
+        &'a self,
+        session: &'a Session,
+        after: Option<&'a str>,
+    ) -> BoxFuture<'a, Page> {
+        let _ = (session, after);
+        Box::pin(async { Page::default() })
     }
 
-    fn templates(&self) -> Vec<ResourceTemplate> {
+    fn templates(&self, session: &Session) -> Vec<ResourceTemplate> {
+        let _ = session;
         Vec::new()
     }
 
@@ -103,7 +125,8 @@ pub trait Offer: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
-    fn prompts(&self) -> Vec<Prompt> {
+    fn prompts(&self, session: &Session) -> Vec<Prompt> {
+        let _ = session;
         Vec::new()
     }
 
@@ -121,6 +144,11 @@ pub trait Offer: Send + Sync {
     fn complete(&self, reference: &Value, argument: &str, value: &str) -> Completion {
         let _ = (reference, argument, value);
         Completion::default()
+    }
+
+    /// Counts up when the list of resources changes.
+    fn resource_changes(&self) -> Option<watch::Receiver<u64>> {
+        None
     }
 
     /// Counts up when the list of prompts changes.

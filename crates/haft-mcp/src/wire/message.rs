@@ -173,6 +173,61 @@ pub(crate) fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    /// The official examples of whole messages come out as they went in.
+    #[test]
+    fn official_examples_round_trip() {
+        let mut seen = 0;
+        for example in haft_testkit::mcp::examples() {
+            if example.value.get("jsonrpc").is_none() {
+                continue;
+            }
+            let text = example.value.to_string();
+            let Ok(message) = Incoming::parse(text.as_bytes()) else {
+                panic!("{} {}", example.kind, example.name);
+            };
+            let params = |raw: Option<&RawValue>| -> Value {
+                raw.map_or(json!({}), |raw| serde_json::from_str(raw.get()).unwrap())
+            };
+            let (mut bytes, id) = match message.kind {
+                Kind::Notification { method, params: p } => {
+                    (notification(&method, &params(p)), None)
+                }
+                Kind::Request {
+                    id,
+                    method,
+                    params: p,
+                } => (request(0, &method, &params(p)), Some(id)),
+                Kind::Response { id, result } => {
+                    let reply = match result {
+                        Ok(raw) => Reply::Result(raw.get().as_bytes().to_vec()),
+                        Err(raw) => {
+                            let error: Value = serde_json::from_str(raw.get()).unwrap();
+                            let message = error["message"].as_str().unwrap();
+                            let mut told = RpcError::new(error["code"].as_i64().unwrap(), message);
+                            told.data = error.get("data").cloned().map(Box::new);
+                            Reply::Error(told)
+                        }
+                    };
+                    let mut bytes = Vec::new();
+                    reply.write(&id, &mut bytes);
+                    (bytes, None)
+                }
+            };
+            let mut written: Value = serde_json::from_slice(&bytes).unwrap();
+            if let Some(id) = id {
+                written["id"] = serde_json::from_str(&id).unwrap();
+            }
+            bytes.clear();
+            let mut expected = example.value;
+            if written.get("method").is_some() && expected.get("params").is_none() {
+                expected["params"] = json!({});
+            }
+            assert_eq!(written, expected, "{} {}", example.kind, example.name);
+            seen += 1;
+        }
+        assert_eq!(seen, 32);
+    }
+
     #[test]
     fn messages_are_told_apart() {
         let check = |text: &str, expected: &str| {

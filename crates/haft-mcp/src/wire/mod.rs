@@ -6,4 +6,4 @@ mod revision;
 
 pub(crate) use code::RpcError;
 pub(crate) use message::{Id, Incoming, Kind, Reply, error_reply, notification, request};
-pub(crate) use revision::{Capabilities, RequestMeta, Revision};
+pub(crate) use revision::{Capabilities, RequestMeta, Revision, TASKS};

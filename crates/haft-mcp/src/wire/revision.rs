@@ -63,7 +63,12 @@ pub(crate) struct Capabilities {
     pub(crate) elicitation: bool,
     pub(crate) sampling: bool,
     pub(crate) roots: bool,
+    /// Knows calls as tasks, by the extension
+    pub(crate) tasks: bool,
 }
+
+/// The extension for calls as tasks.
+pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 impl Capabilities {
     pub(crate) fn of(value: &Value) -> Self {
@@ -74,6 +79,7 @@ impl Capabilities {
                 .is_some_and(|modes| modes.contains_key("form") || !modes.contains_key("url")),
             sampling: value.get("sampling").is_some_and(Value::is_object),
             roots: value.get("roots").is_some_and(Value::is_object),
+            tasks: value["extensions"][TASKS].is_object(),
         }
     }
 }

@@ -6,6 +6,7 @@ use haft_core::{
     Inquiry, InquiryKind, Output, Repeat, Tool, ToolContext, ToolError, ToolResult, typed,
 };
 use haft_mcp::{Server, ServerConfig};
+use haft_testkit::mcp::Checker;
 use haft_testkit::{House, HouseBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,6 +21,10 @@ pub(crate) struct Client {
     lines: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: Option<WriteHalf<DuplexStream>>,
     next: u64,
+    /// Methods and revisions of what was asked, by id
+    asked: Vec<(String, String)>,
+    /// What requests are of that do not say so themselves
+    agreed: String,
     /// What came beside the answers
     pub(crate) heard: Vec<Value>,
     serving: JoinHandle<std::io::Result<()>>,
@@ -37,7 +42,7 @@ impl Client {
         house
             .runtime
             .registry()
-            .register_all([typed::<Form>(), typed::<TwoForms>()])
+            .register_all([typed::<Form>(), typed::<TwoForms>(), typed::<LateForm>()])
             .unwrap();
         let House {
             runtime,
@@ -68,6 +73,8 @@ impl Client {
             lines: BufReader::new(reader).lines(),
             writer: Some(writer),
             next: 0,
+            asked: Vec::new(),
+            agreed: "2025-11-25".to_owned(),
             heard: Vec::new(),
             serving,
             server,
@@ -80,10 +87,31 @@ impl Client {
         writer.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// The next message of any kind.
+    /// The next message of any kind. It is held against the official schema of its revision.
     pub(crate) async fn next(&mut self) -> Value {
         let line = self.lines.next_line().await.unwrap().expect("an answer");
-        serde_json::from_str(&line).expect("JSON")
+        let message: Value = serde_json::from_str(&line).expect("JSON");
+        self.check(&message);
+        message
+    }
+
+    fn check(&self, message: &Value) {
+        let asked = message["id"]
+            .as_u64()
+            .filter(|_| message.get("method").is_none());
+        if let Some((method, revision)) = asked.and_then(|id| self.asked.get(id as usize - 1)) {
+            // There is no schema of what came before.
+            if revision.as_str() >= "2025-06-18" {
+                Checker::of(revision).answers(method, message);
+            }
+        } else if message.get("method").is_some() {
+            let subscription = "io.modelcontextprotocol/subscriptionId";
+            let of_subscription = message["params"]["_meta"].get(subscription).is_some();
+            let revision = if of_subscription { NEW } else { &self.agreed };
+            if revision >= "2025-06-18" {
+                Checker::of(revision).server_says(message);
+            }
+        }
     }
 
     /// Send a request and wait for its answer; what comes before is kept.
@@ -94,6 +122,10 @@ impl Client {
 
     pub(crate) async fn start(&mut self, method: &str, params: Value) -> u64 {
         self.next += 1;
+        let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
+        let revision = version.as_str().filter(|version| *version == NEW);
+        let revision = revision.unwrap_or(&self.agreed).to_owned();
+        self.asked.push((method.to_owned(), revision));
         let message =
             json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
         self.send(message.to_string()).await;
@@ -110,7 +142,17 @@ impl Client {
         }
     }
 
+    /// The same for what the schema of the revision does not have: an extension.
+    pub(crate) async fn unchecked_answer_to(&mut self, id: u64) -> Value {
+        self.asked[id as usize - 1].1.clear();
+        self.answer_to(id).await
+    }
+
     pub(crate) async fn initialize(&mut self, version: &str, capabilities: Value) -> Value {
+        self.agreed = match version {
+            "2024-11-05" | "2025-03-26" | "2025-06-18" => version.to_owned(),
+            _ => "2025-11-25".to_owned(),
+        };
         let params = json!({
             "protocolVersion": version,
             "capabilities": capabilities,
@@ -201,6 +243,28 @@ impl Tool for TwoForms {
             name["content"]["name"],
             city.unwrap_or_default()["content"]["city"],
             colour.unwrap_or_default()["content"]["colour"]
+        )))
+    }
+}
+
+/// Work for long, and ask for a name in the end
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LateForm {}
+
+impl Tool for LateForm {
+    const NAME: &'static str = "test.late_form";
+    const REPEAT: Repeat = Repeat::Read;
+    type Power = ();
+
+    async fn run(self, _power: &(), cx: &ToolContext) -> ToolResult {
+        // Tests that call this hold the clock.
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        let answer = cx.inquire(&form("name")).await;
+        let answer = answer.ok_or_else(|| ToolError::failed("nobody to ask"))?;
+        Ok(Output::text(format!(
+            "at last, {}",
+            answer["content"]["name"]
         )))
     }
 }

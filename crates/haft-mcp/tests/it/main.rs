@@ -5,6 +5,8 @@ mod approvals;
 mod asking;
 mod client;
 mod conformance;
+mod examples;
 mod faults;
 mod over_http;
 mod server;
+mod tasks;

@@ -79,6 +79,10 @@ impl Far {
 
 /// Our own server, with a token.
 async fn ours() -> String {
+    ours_with_runtime().await.0
+}
+
+async fn ours_with_runtime() -> (String, Arc<Runtime>) {
     let house = House::builder().build();
     let session = house.session("server");
     let config = ServerConfig {
@@ -87,7 +91,8 @@ async fn ours() -> String {
         version: "1".into(),
         instructions: None,
     };
-    let server = Server::new(config, house.runtime.clone(), session).unwrap();
+    let runtime = house.runtime.clone();
+    let server = Server::new(config, runtime.clone(), session).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let config = HttpConfig {
@@ -98,7 +103,37 @@ async fn ours() -> String {
         let _kept = house;
         Arc::new(server).serve_http(listener, config).await
     });
-    url
+    (url, runtime)
+}
+
+#[tokio::test]
+async fn what_a_server_of_today_changes_is_heard_of() {
+    let (url, theirs) = ours_with_runtime().await;
+    let far = Far::at(&url, &[("Authorization", "Bearer sesame-and-more")]);
+    let mut changes = far.runtime.registry().changes();
+    far.fleet.look_at("far").await.unwrap();
+    let has_echo = || far.runtime.registry().has("mcp.far.test__echo");
+    assert!(has_echo());
+    // It may not listen yet, so it is told until it has heard.
+    while has_echo() {
+        let pack = haft_testkit::pack();
+        match theirs.registry().unregister("test.echo") {
+            Ok(()) => {}
+            Err(_) => {
+                let echo = pack
+                    .tools
+                    .iter()
+                    .find(|tool| &*tool.spec().name == "test.echo");
+                theirs
+                    .registry()
+                    .register(echo.unwrap().clone(), None)
+                    .unwrap();
+                theirs.registry().unregister("test.echo").unwrap();
+            }
+        }
+        let _ = tokio::time::timeout(Duration::from_millis(200), changes.changed()).await;
+    }
+    far.fleet.stop().await;
 }
 
 #[tokio::test]

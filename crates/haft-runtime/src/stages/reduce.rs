@@ -7,6 +7,9 @@ use super::trim::keep_whole;
 use crate::flight::Flight;
 
 pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
+    if flight.session.is_unshortened() {
+        return;
+    }
     let cx = ReduceContext {
         args: &flight.args,
         turn: flight.session.turn(),

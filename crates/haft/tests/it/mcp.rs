@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::place::{HAFT, Place};
+use crate::place::{HAFT, Place, text, verdict};
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers");
 
@@ -131,4 +131,111 @@ fn a_server_of_others_is_added_called_and_removed() {
     assert!(ok);
     let (ok, ..) = run(&[&call[..], &["--yes"]].concat());
     assert!(!ok);
+}
+
+#[test]
+fn answers_of_a_server_are_held_to_its_schemas() {
+    const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/library.py");
+    let place = Place::with_config(&format!(
+        "mcp: {{servers: {{lib: {{command: python3, args: [{LIBRARY}]}}}}}}\n"
+    ));
+    // One bad schema keeps one tool out.
+    place
+        .run(["mcp", "test", "lib"])
+        .exits(0)
+        .says("left out: mcp.lib.nonsense: output schema does not compile");
+    let call = |tool: &str| place.call(&format!("mcp.lib.{tool}"), &json!({}), &["--yes"]);
+    let good = call("counts");
+    assert_eq!(good["structured"], json!({"count": 3}), "{good}");
+    for (tool, problem) in [
+        ("miscounts", "`/count` does not fit"),
+        ("says_nothing", "no structured content"),
+    ] {
+        let bad = call(tool);
+        assert_eq!(verdict(&bad), "execution_failed", "{bad}");
+        let message = bad["error"]["message"].as_str().unwrap();
+        assert!(message.contains(problem), "{bad}");
+        assert!(bad["structured"].is_null(), "{bad}");
+        assert!(text(&bad).contains("counted"), "{bad}");
+    }
+    // A failure need not keep the promise.
+    let failed = call("fails");
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "no luck", "{failed}");
+}
+
+/// Servers of others behind one haft: what each is asked for, and what has to come back.
+#[test]
+fn servers_from_npm_and_pypi_are_used() {
+    let npm = haft_testkit::npm(env!("CARGO_TARGET_TMPDIR"));
+    let python = haft_testkit::python(env!("CARGO_TARGET_TMPDIR"));
+    let place = Place::new();
+    let node = npm.join("node_modules/.bin/node");
+    let script = |name: &str| {
+        let package = format!("node_modules/@modelcontextprotocol/server-{name}/dist/index.js");
+        npm.join(package).display().to_string()
+    };
+    let workspace = place.workspace.display().to_string();
+    let memory = place.workspace.join("memory.jsonl");
+    place.config(
+        &json!({"mcp": {"servers": {
+            "every": {"command": node, "args": [script("everything")]},
+            "files": {"command": node, "args": [script("filesystem"), workspace]},
+            "memory": {"command": node, "args": [script("memory")],
+                "env": {"MEMORY_FILE_PATH": memory}},
+            "py": {"command": python.join("bin/python"), "args": [format!("{SCRIPTS}/server.py")]},
+        }}})
+        .to_string(),
+    );
+    for server in ["every", "files", "memory", "py"] {
+        place.run(["mcp", "test", server]).exits(0).says(" tools, ");
+    }
+    let check = |tool: &str, args: Value, expected: &str| {
+        let outcome = place.call(&format!("mcp.{tool}"), &args, &["--yes"]);
+        let whole = outcome.to_string();
+        assert_eq!(verdict(&outcome), "ok", "{tool}: {whole}");
+        assert!(whole.contains(expected), "{tool}: {whole}");
+    };
+    check(
+        "every.get-structured-content",
+        json!({"location": "New York"}),
+        "temperature",
+    );
+    check("every.get-tiny-image", json!({}), "image/png");
+    check(
+        "every.get-resource-links",
+        json!({"count": 2}),
+        "haft://mcp/every/",
+    );
+    check("every.read_resource", json!({}), "\"uri\"");
+    check(
+        "every.get_prompt",
+        json!({"name": "simple-prompt"}),
+        "user: ",
+    );
+    check(
+        "files.read_text_file",
+        json!({"path": "README.md"}),
+        "a workspace",
+    );
+    check("files.list_allowed_directories", json!({}), "work");
+    let entity = json!({"name": "haft", "entityType": "tool", "observations": ["holds"]});
+    check(
+        "memory.create_entities",
+        json!({"entities": [entity]}),
+        "haft",
+    );
+    check("memory.read_graph", json!({}), "holds");
+    check("py.add", json!({"a": 2, "b": 3}), "{\"result\":5}");
+    check(
+        "py.read_resource",
+        json!({"uri": "note://one"}),
+        "written in Python",
+    );
+    let arguments = json!({"name": "Ada"});
+    check(
+        "py.get_prompt",
+        json!({"name": "greet", "arguments": arguments}),
+        "hello to Ada",
+    );
 }

@@ -22,6 +22,8 @@ struct Named {
     name: Option<String>,
     #[serde(default)]
     uri: Option<String>,
+    #[serde(default, rename = "taskId")]
+    task: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -98,6 +100,7 @@ pub(super) fn agree(
     let expected = match &**method {
         "tools/call" | "prompts/get" => named.name,
         "resources/read" => named.uri,
+        "tasks/get" | "tasks/update" | "tasks/cancel" => named.task,
         _ => None,
     };
     let Some(expected) = expected else {

@@ -13,6 +13,7 @@ use super::token;
 use crate::cli;
 use crate::exit;
 use crate::home::Home;
+use crate::offer::HouseOffer;
 use crate::terminal::fail;
 use crate::wiring::{House, Wants, current_policy};
 
@@ -90,6 +91,7 @@ fn server(session: Session, house: &House) -> Result<Server> {
     };
     let refresh = current_policy(&house.home, &house.loaded);
     let server = Server::new(config, house.runtime.clone(), session).context("no randomness")?;
+    let server = server.offering(Arc::new(HouseOffer::of(house)));
     Ok(server.refreshing(move |runtime: &Runtime| {
         if let Ok(policy) = refresh() {
             runtime.set_policy(policy);

@@ -175,19 +175,29 @@ pub(super) fn list(as_json: bool, workspace: Option<PathBuf>) -> Result<u8> {
         return Ok(0);
     }
     let rows = configured.iter().map(|(name, (server, from))| {
-        let (tools, tokens, state) = row(server, *from, of(name));
         let place = server.url.as_ref().unwrap_or(&server.command);
-        vec![name.clone(), state, tools, tokens, visible(place)]
+        let mut row = vec![name.clone(), state(server, *from, of(name))];
+        row.extend(counts(of(name)));
+        row.push(visible(place));
+        row
     });
     table::print(
-        &["server", "state", "tools", "tokens", "command or URL"],
+        &[
+            "server",
+            "state",
+            "tools",
+            "resources",
+            "prompts",
+            "tokens",
+            "command or URL",
+        ],
         rows,
     );
     Ok(0)
 }
 
-fn row(server: &McpServer, from: From, health: Option<&Health>) -> (String, String, String) {
-    let state = match health {
+fn state(server: &McpServer, from: From, health: Option<&Health>) -> String {
+    match health {
         _ if server.disabled => "off".to_owned(),
         None => "left out".to_owned(),
         Some(health) if !health.known => "not looked at".to_owned(),
@@ -195,15 +205,22 @@ fn row(server: &McpServer, from: From, health: Option<&Health>) -> (String, Stri
             format!("{} changed", health.changed.len())
         }
         Some(_) => format!("ready ({})", from.as_str()),
-    };
-    let number = |count: fn(&Health) -> usize| {
-        health.map_or(String::new(), |health| count(health).to_string())
-    };
-    (
-        number(|health| health.tools),
-        number(|health| health.tokens),
-        state,
-    )
+    }
+}
+
+/// Tools, resources, prompts and tokens of a server, as far as they are known.
+fn counts(health: Option<&Health>) -> [String; 4] {
+    let numbers = health.map(|health| {
+        [
+            health.tools,
+            health.resources,
+            health.prompts,
+            health.tokens,
+        ]
+    });
+    numbers.map_or_else(Default::default, |numbers| {
+        numbers.map(|number| number.to_string())
+    })
 }
 
 fn open(workspace: Option<PathBuf>) -> Result<House> {
@@ -238,8 +255,8 @@ pub(super) fn test(name: &str, workspace: Option<PathBuf>) -> Result<u8> {
     }
     let health = looked?;
     print::line(&format!(
-        "{name}: {} tools, about {} tokens",
-        health.tools, health.tokens
+        "{name}: {} tools, {} resources, {} prompts, about {} tokens",
+        health.tools, health.resources, health.prompts, health.tokens
     ));
     for tool in &health.changed {
         fail::notice(&format!(
