@@ -7,10 +7,11 @@ use std::path::Path;
 use haft_core::{Mode, Resource};
 
 use crate::call::{CallFacts, Line, Target, Touch};
+use crate::command::may_be;
 use crate::glob::Glob;
 use crate::judgement::{RuleHit, Verdict};
 use crate::profile::DEFAULTS;
-use crate::shell::{Command, base, is_shell};
+use crate::shell::{Command, Word, base, is_shell};
 use crate::tokens::{escape, tokens};
 
 const DISK: &str = "built-in: no command writes to a disk or to memory itself";
@@ -122,7 +123,7 @@ fn by_words(command: &Command) -> Option<(&'static str, Verdict)> {
         }
         "killall5" => denied(EVERY_PROCESS),
         "kill" if kills_all(&words) => denied(EVERY_PROCESS),
-        "git" if forces(&words) => Some((FORCE_PUSH, Verdict::Ask)),
+        "git" if forces(arguments) => Some((FORCE_PUSH, Verdict::Ask)),
         "crontab" if has(&["-r"]) => Some((CRONTAB, Verdict::Ask)),
         _ => None,
     }
@@ -139,11 +140,12 @@ fn kills_all(words: &[&str]) -> bool {
     targets.contains(&"-1")
 }
 
-fn forces(words: &[&str]) -> bool {
-    let Some(at) = words.iter().position(|word| *word == "push") else {
+fn forces(words: &[Word]) -> bool {
+    let Some(at) = words.iter().position(|word| may_be("push", word)) else {
         return false;
     };
     words[at + 1..].iter().any(|word| {
+        let word = word.text.as_str();
         let short = word.starts_with('-') && !word.starts_with("--");
         word.starts_with("--force")
             || word.starts_with("--mirror")

@@ -45,12 +45,61 @@ impl CommandPattern {
         let program_meets = [&program.text, &program.stripped]
             .into_iter()
             .any(|text| matches(first, text) || (bare && means(first, base(text))));
-        program_meets
-            && arguments.len() >= others.len()
-            && (self.rest || arguments.len() == others.len())
-            && others.iter().zip(arguments).all(|(pattern, word)| {
-                pattern[..] == [None] || (word.exact && matches(pattern, &word.text))
-            })
+        program_meets && (self.follow(others, arguments) || self.has(others, arguments))
+    }
+
+    /// Whether the words follow one another, options before the first aside: `git --no-pager push`
+    /// is a `git push`. What follows an option may be its value.
+    fn follow(&self, patterns: &[Vec<Glyph>], words: &[Word]) -> bool {
+        let mut open = vec![words];
+        while let Some(words) = open.pop() {
+            let here = words.len() >= patterns.len()
+                && (self.rest || words.len() == patterns.len())
+                && patterns
+                    .iter()
+                    .zip(words)
+                    .all(|(pattern, word)| could_be(pattern, word));
+            if here {
+                return true;
+            }
+            if let [option, rest @ ..] = words
+                && option.text.starts_with('-')
+            {
+                open.push(rest);
+                if let [value, after @ ..] = rest
+                    && !value.text.starts_with('-')
+                    && !option.text.contains('=')
+                    && after.len() + 1 >= patterns.len()
+                {
+                    open.push(after);
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether a rule with options in it is met by the same options in another place or order:
+    /// `rm -rf *` by `rm -v -fr x`.
+    fn has(&self, patterns: &[Vec<Glyph>], words: &[Word]) -> bool {
+        let is_option = |pattern: &&Vec<Glyph>| pattern.first() == Some(&Some('-'));
+        let (options, others): (Vec<_>, Vec<_>) = patterns.iter().partition(is_option);
+        if !self.rest || options.is_empty() {
+            return false;
+        }
+        let others: Vec<Vec<Glyph>> = others.into_iter().cloned().collect();
+        let given = words.iter().filter(|word| word.text.starts_with('-'));
+        let given: Vec<&Word> = given.collect();
+        let letters: String = given
+            .iter()
+            .filter(|word| !word.text.starts_with("--"))
+            .flat_map(|word| word.text.chars().skip(1))
+            .collect();
+        let met = |option: &&Vec<Glyph>| {
+            let cluster = option.len() > 1 && option[1] != Some('-') && !option.contains(&None);
+            given.iter().any(|word| could_be(option, word))
+                || (cluster && option[1..].iter().flatten().all(|c| letters.contains(*c)))
+        };
+        options.iter().all(met) && self.follow(&others, words)
     }
 
     /// For rules that open: every word is known and meant. What only a `*` stands for must not
@@ -91,6 +140,83 @@ impl CommandPattern {
                 .into_iter()
                 .all(|word| path_in(&word.text).is_none_or(safe))
     }
+}
+
+/// Whether a word may turn out to be what the pattern means. One that nobody knows counts only
+/// where the pattern takes anything; one with a glob by what it could find.
+fn could_be(pattern: &[Glyph], word: &Word) -> bool {
+    if pattern == [None] {
+        return true;
+    }
+    match (word.exact, word.glob) {
+        (false, _) => false,
+        (true, false) => matches(pattern, &word.text),
+        (true, true) => matches(pattern, &word.text) || overlap(pattern, &word.text),
+    }
+}
+
+/// Whether a word may turn out to be this one.
+pub(crate) fn may_be(name: &str, word: &Word) -> bool {
+    let pattern: Vec<Glyph> = name.chars().map(Some).collect();
+    could_be(&pattern, word)
+}
+
+/// Whether some name fits both the pattern and the glob; a class counts as any character.
+fn overlap(pattern: &[Glyph], glob: &str) -> bool {
+    enum Found {
+        One(char),
+        Any,
+        Many,
+    }
+    let mut found = Vec::new();
+    let mut chars = glob.chars();
+    while let Some(c) = chars.next() {
+        found.push(match c {
+            '*' => Found::Many,
+            '?' => Found::Any,
+            '[' if chars.as_str().contains(']') => {
+                // A class may begin with the bracket that would end it.
+                let negated = chars.as_str().starts_with(['!', '^']);
+                chars.by_ref().take(1 + usize::from(negated)).for_each(drop);
+                chars.by_ref().find(|c| *c == ']');
+                Found::Any
+            }
+            c => Found::One(c),
+        });
+    }
+    // Where the pattern may stand after what has been read of the glob.
+    let close = |mut at: Vec<bool>| {
+        for place in 0..pattern.len() {
+            at[place + 1] |= at[place] && pattern[place].is_none();
+        }
+        at
+    };
+    let mut at = vec![false; pattern.len() + 1];
+    at[0] = true;
+    at = close(at);
+    for one in &found {
+        let step = |from: &[bool], fits: &dyn Fn(char) -> bool| {
+            let mut to = vec![false; from.len()];
+            for place in 0..pattern.len() {
+                match pattern[place] {
+                    None => to[place] |= from[place],
+                    Some(c) => to[place + 1] |= from[place] && fits(c),
+                }
+            }
+            close(to)
+        };
+        at = match one {
+            Found::One(found) => step(&at, &|c| c == *found),
+            Found::Any => step(&at, &|_| true),
+            Found::Many => {
+                let first = at.iter().position(|here| *here);
+                (0..at.len())
+                    .map(|place| first.is_some_and(|first| place >= first))
+                    .collect()
+            }
+        };
+    }
+    at[pattern.len()]
 }
 
 /// Whether a rule that closes means a program of this name: its versions and variants as well,
@@ -234,6 +360,29 @@ mod tests {
         check("git push *", "git $x", false, false);
         check("rm *", "rm $x", true, false);
         check("rm *", "r${x}m a", true, false);
+    }
+
+    #[test]
+    fn a_rule_that_closes_sees_through_globs_and_options() {
+        check("git push *", "git p?sh origin", true, false);
+        check("git push *", "git [p]ush origin", true, false);
+        check("git push *", "git [!]a]ush", true, false);
+        check("git push *", "git p*", true, false);
+        check("git push *", "git c*", false, false);
+        check("git push *", "git 'p?sh'", false, false);
+        check("git push *", "git --no-pager push origin", true, false);
+        check("git push *", "git -P --bare push", true, false);
+        check("git push *", "git -c a=b push", true, false);
+        check("git push *", "git commit -m push", false, false);
+        check("git push", "git --no-pager push", true, false);
+        check("git push", "git push --tags", false, false);
+        check("kubectl delete *", "kubectl -n x delete pod y", true, false);
+        check("rm -rf *", "rm -fr a", true, false);
+        check("rm -rf *", "rm -r -v -f a", true, false);
+        check("rm -rf *", "rm -r a", false, false);
+        check("git push --force *", "git push origin --force", true, false);
+        check("git push --force *", "git push origin", false, false);
+        check("git commit *", "git com?it", true, false);
     }
 
     #[test]

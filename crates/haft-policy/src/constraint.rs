@@ -59,7 +59,9 @@ impl ModuleRules {
                 texts
                     .iter()
                     .map(|text| {
-                        PathPattern::parse(text, places).map_err(|why| bad("allowed_paths", &why))
+                        PathPattern::parse(text, places)
+                            .map(PathPattern::with_below)
+                            .map_err(|why| bad("allowed_paths", &why))
                     })
                     .collect::<Result<Vec<_>, _>>()
             })

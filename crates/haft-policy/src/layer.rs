@@ -128,7 +128,15 @@ impl CompiledLayer {
         }
     }
 
-    fn level_for<'a>(&'a self, who: &Who) -> (Autonomy, &'a str) {
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &str> {
+        self.agents.keys().map(String::as_str)
+    }
+
+    pub(crate) fn providers(&self) -> impl Iterator<Item = &str> {
+        self.providers.keys().map(String::as_str)
+    }
+
+    pub(crate) fn level_for<'a>(&'a self, who: &Who) -> (Autonomy, &'a str) {
         let agent = self.agent(who).and_then(|agent| agent.autonomy);
         match (who.autonomy, agent.or(self.autonomy)) {
             (Some(level), _) => (level, FLAGS),

@@ -25,6 +25,8 @@ pub struct Places {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathPattern {
     alternatives: Vec<Vec<Token>>,
+    /// What lies below, where the pattern ends with a name: that may be a folder
+    below: Vec<Vec<Token>>,
     /// For resources that are not paths: the pattern as it stands
     plain: Vec<Vec<Token>>,
     /// `*` or `**` alone: in a rule that closes, that means any path at all
@@ -37,16 +39,28 @@ const MAX_ALTERNATIVES: usize = 64;
 impl PathPattern {
     pub(crate) fn parse(text: &str, places: &Places) -> Result<Self, String> {
         let mut alternatives = Vec::new();
+        let mut below = Vec::new();
         let mut plain = Vec::new();
         for one in open_braces(text)? {
             plain.push(tokens(&one)?);
-            alternatives.push(absolute(&one, places)?);
+            let (pattern, ends_with_name) = absolute(&one, places)?;
+            alternatives.push(tokens(&pattern)?);
+            if ends_with_name {
+                below.push(tokens(&format!("{pattern}/**"))?);
+            }
         }
         Ok(PathPattern {
             alternatives,
+            below,
             plain,
             any: matches!(text, "*" | "**"),
         })
+    }
+
+    /// The same for a list of folders: what lies below is meant in every case.
+    pub(crate) fn with_below(mut self) -> Self {
+        self.alternatives.append(&mut self.below);
+        self
     }
 
     /// For rules that close: whether the resource, or anything it holds, is meant.
@@ -58,21 +72,28 @@ impl PathPattern {
             Resource::File(path) => {
                 // `/etc/**` means `/etc` too: removing or replacing it changes all below.
                 let text = path.to_string_lossy();
-                self.matches(&text) || self.covers_below(&text)
+                self.closing()
+                    .any(|tokens| matches(tokens, &text) || covers_below(tokens, &text))
             }
             Resource::Tree(path) => {
                 let text = path.to_string_lossy();
-                self.matches(&text) || self.reaches_below(&text)
+                self.closing()
+                    .any(|tokens| matches(tokens, &text) || reaches_below(tokens, &text))
             }
             Resource::Uri(uri) => matches_any(&self.plain, uri),
         }
+    }
+
+    /// What a rule that closes means: a folder with all it holds.
+    fn closing(&self) -> impl Iterator<Item = &Vec<Token>> {
+        self.alternatives.iter().chain(&self.below)
     }
 
     /// The same for what a word with a `*` could find. As one file it is what the word names and
     /// the folders of which all is meant; as a tree it is also whatever those hold.
     pub(crate) fn could_touch(&self, glob: &Glob, tree: bool) -> bool {
         self.any
-            || self.alternatives.iter().any(|tokens| {
+            || self.closing().any(|tokens| {
                 glob.names(tokens) || glob.is_held(tokens) || (tree && glob.holds(tokens))
             })
     }
@@ -80,31 +101,29 @@ impl PathPattern {
     /// For rules that open: whether all of the resource is meant.
     pub(crate) fn covers(&self, resource: &Resource) -> bool {
         match resource {
-            Resource::File(path) => path.to_str().is_some_and(|text| self.matches(text)),
-            Resource::Tree(path) => path.to_str().is_some_and(|text| self.covers_below(text)),
+            Resource::File(path) => {
+                let text = path.to_str();
+                text.is_some_and(|text| matches_any(&self.alternatives, text))
+            }
+            Resource::Tree(path) => path.to_str().is_some_and(|text| {
+                let mut all = self.alternatives.iter();
+                all.any(|tokens| covers_below(tokens, text))
+            }),
             Resource::Uri(uri) => matches_any(&self.plain, uri),
         }
     }
+}
 
-    fn matches(&self, text: &str) -> bool {
-        matches_any(&self.alternatives, text)
-    }
+/// Some path below could match: some state is still alive after `text/`, and every state can be
+/// led to the end.
+fn reaches_below(tokens: &[Token], text: &str) -> bool {
+    states_after(tokens, &below(text)).alive()
+}
 
-    /// Some path below could match: some state is still alive after `text/`, and every state can
-    /// be led to the end.
-    fn reaches_below(&self, text: &str) -> bool {
-        self.alternatives
-            .iter()
-            .any(|tokens| states_after(tokens, &below(text)).alive())
-    }
-
-    /// Every path below matches: a final `**` has been reached.
-    fn covers_below(&self, text: &str) -> bool {
-        self.alternatives.iter().any(|tokens| {
-            let states = states_after(tokens, &below(text));
-            tokens.last() == Some(&Token::Everything) && states.fresh[tokens.len() - 1]
-        })
-    }
+/// Every path below matches: a final `**` has been reached.
+fn covers_below(tokens: &[Token], text: &str) -> bool {
+    let states = states_after(tokens, &below(text));
+    tokens.last() == Some(&Token::Everything) && states.fresh[tokens.len() - 1]
 }
 
 fn below(text: &str) -> String {
@@ -112,12 +131,15 @@ fn below(text: &str) -> String {
 }
 
 fn matches_any(alternatives: &[Vec<Token>], text: &str) -> bool {
-    alternatives
-        .iter()
-        .any(|tokens| states_after(tokens, text).fresh[tokens.len()])
+    alternatives.iter().any(|tokens| matches(tokens, text))
 }
 
-fn absolute(text: &str, places: &Places) -> Result<Vec<Token>, String> {
+fn matches(tokens: &[Token], text: &str) -> bool {
+    states_after(tokens, text).fresh[tokens.len()]
+}
+
+/// The pattern from the root, and whether it ends with a name.
+fn absolute(text: &str, places: &Places) -> Result<(String, bool), String> {
     let (base, rest) = if text == "~" || text.starts_with("~/") {
         let home = places
             .home
@@ -156,8 +178,10 @@ fn absolute(text: &str, places: &Places) -> Result<Vec<Token>, String> {
     }
     if rest.ends_with('/') && !kept.is_empty() {
         pattern.push_str("/**");
+        return Ok((pattern, false));
     }
-    tokens(&pattern)
+    let is_name = |last: &&str| !last.contains(['*', '?', '[']);
+    Ok((pattern, kept.last().is_some_and(is_name)))
 }
 
 fn clean(path: &Path) -> String {
@@ -269,6 +293,9 @@ mod tests {
         check("/etc/*", "/etc/a", [true, true, true, false]);
         check("/etc/*", "/etc/a/b", [false; 4]);
         check("/etc/", "/etc/a/b", [true, true, true, true]);
+        check("/etc", "/etc/a/b", [true, false, true, false]);
+        check("/etc", "/etc", [true, true, true, false]);
+        check("/**/.env", "/w/.env/a", [true, false, true, false]);
         check("/**/.env", "/w/a/.env", [true, true, true, false]);
         check("/**/.env", "/.env", [true, true, true, false]);
         check("/**/.env", "/w/a.env", [false, false, true, false]);

@@ -57,9 +57,14 @@ impl Policy {
         &self.revision
     }
 
-    /// Whether every layer knows the profile that was asked for. A caller for whom this fails is
-    /// denied everything, so say it early.
+    /// Whether every layer knows the profile that was asked for, and no agent or provider is
+    /// misspelled. A caller without its profile is denied everything, so say it early; a misspelled
+    /// agent would not be held to what the config says of it.
     pub fn check_who(&self, who: &Who) -> Result<(), PolicyError> {
+        let agents = self.layers.iter().flat_map(CompiledLayer::agents);
+        no_slip("agent", who.agent.as_deref(), agents)?;
+        let providers = self.layers.iter().flat_map(CompiledLayer::providers);
+        no_slip("provider", who.provider.as_deref(), providers)?;
         let Some(profile) = &who.profile else {
             return Ok(());
         };
@@ -119,12 +124,40 @@ impl Policy {
     /// What is in force for this caller, in the order in which it is looked at.
     pub fn rules_in_force(&self, who: &Who) -> Vec<RuleLine> {
         let mut lines: Vec<RuleLine> = Vec::new();
-        for line in self.layers.iter().flat_map(|layer| layer.in_force(who)) {
-            let known = |other: &RuleLine| other.rule == line.rule && other.effect == line.effect;
-            if !lines.iter().any(known) {
-                lines.push(line);
+        let level = self.layers.first().map(|first| first.level_for(who).0);
+        for (at, layer) in self.layers.iter().enumerate() {
+            // What a further layer opens opens nothing, because the strictest counts.
+            let looser = at > 0 && Some(layer.level_for(who).0) >= level;
+            for line in layer.in_force(who) {
+                let opens = match line.effect.as_str() {
+                    "allow" | "log" | "silent" => at > 0,
+                    "level" => looser,
+                    _ => false,
+                };
+                let same =
+                    |other: &RuleLine| other.rule == line.rule && other.effect == line.effect;
+                if !opens && !lines.iter().any(same) {
+                    lines.push(line);
+                }
             }
         }
         lines
+    }
+}
+
+/// A name that the config does not have is held to what holds for all; but one that is nearly
+/// another's is a slip of the pen.
+fn no_slip<'a>(
+    what: &str,
+    name: Option<&str>,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), PolicyError> {
+    let names: Vec<&str> = names.collect();
+    let Some(name) = name.filter(|name| !names.contains(name)) else {
+        return Ok(());
+    };
+    match did_you_mean(name, names) {
+        None => Ok(()),
+        hint => Err(PolicyError::new("config", format!("unknown {what}: `{name}`")).hint(hint)),
     }
 }

@@ -89,13 +89,27 @@ pub(super) fn name_around(text: &[u8], start: usize, end: usize) -> Range<usize>
 }
 
 /// Whether a token may start at `at`: nothing that belongs to a longer word stands before it. The
-/// `n` of an escaped line end is no such thing.
+/// `n` of an escaped line end is no such thing, nor are the last letters of `%3D` and of a colour.
 pub(super) fn starts_word(text: &[u8], at: usize) -> bool {
-    match text[..at] {
+    let before = &text[..at];
+    match before {
         [.., b'\\', b'n' | b'r' | b't'] => true,
-        [.., byte] => !is_word(byte),
+        [.., b'%', one, two] if one.is_ascii_hexdigit() && two.is_ascii_hexdigit() => true,
+        [.., byte] => !is_word(*byte) || ends_colour(before),
         [] => true,
     }
+}
+
+/// Whether a text ends with what tells a terminal to change colours or to clear a line.
+fn ends_colour(text: &[u8]) -> bool {
+    const LONGEST: usize = 32;
+    let [.., last] = text else {
+        return false;
+    };
+    let inside = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b';' | b':' | b'?');
+    let parameters = text.iter().rev().skip(1).take(LONGEST);
+    let start = parameters.take_while(|byte| inside(byte)).count() + 1;
+    last.is_ascii_alphabetic() && text[..text.len() - start].ends_with(b"\x1b[")
 }
 
 /// Whether a token may end at `at`: no word goes on, and no file ending or domain follows.

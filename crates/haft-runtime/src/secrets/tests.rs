@@ -363,3 +363,23 @@ fn what_the_owner_named_is_hidden_whatever_its_shape() {
     assert_eq!(mask_value(&mut value), 1);
     assert_eq!(value, json!({"deep": ["x *** y"]}));
 }
+
+#[test]
+fn colours_and_escapes_before_a_token_do_not_hide_it() {
+    let token = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
+    for before in [
+        "\x1b[01;31m\x1b[K",
+        "\x1b[m",
+        "a\x1b[38;5;196m",
+        "to%3D",
+        "x\\n",
+    ] {
+        let masked = mask(&format!("{before}{token}\x1b[m")).text.into_owned();
+        assert!(!masked.contains(&token[4..20]), "{masked:?}");
+    }
+    // A word is a word.
+    for before in ["m", "[0m", "%3", "1m"] {
+        let text = format!("{before}{token}");
+        assert_eq!(mask(&text).count, 0, "{text}");
+    }
+}

@@ -183,6 +183,41 @@ providers:
             ("shell.exec", "deny deny deny deny deny deny deny deny"),
         ],
     );
+    for (flag, slip, meant) in [
+        ("--agent", "scrib", "scribe"),
+        ("--provider", "Local", "local"),
+    ] {
+        place
+            .run(["policy", "explain", "file.read", flag, slip])
+            .exits(2)
+            .says(&format!("did you mean `{meant}`?"));
+    }
+}
+
+#[test]
+fn a_denied_command_is_denied_in_other_spellings() {
+    let place = Place::with_config(
+        "tools:
+  rules:
+    allow: ['shell.exec(git *)', 'shell.exec(ls *)']
+    deny: ['shell.exec(git push *)', 'file.write(kept)']
+",
+    );
+    place.file("kept/b", "b");
+    for (line, expected) in [
+        ("git push origin", "deny"),
+        ("git p?sh origin", "deny"),
+        ("git [p]ush origin", "deny"),
+        ("git --no-pager push origin", "deny"),
+        ("git -c a=b push", "deny"),
+        ("git s*", "ask"),
+        ("git log push", "allow"),
+        ("echo x > kept/a", "deny"),
+    ] {
+        let args = json!({"command": line}).to_string();
+        let explained = place.run(["policy", "explain", "shell.exec", &args, "--json"]);
+        assert_eq!(explained.json()["verdict"], expected, "{line}");
+    }
 }
 
 #[test]

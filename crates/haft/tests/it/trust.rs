@@ -42,7 +42,11 @@ fn untrusted_it_narrows_and_never_widens() {
     place
         .run(["doctor"])
         .exits(0)
-        .says("haft.yaml (not trusted: can only narrow)");
+        .says("haft.yaml (not trusted: can only narrow)")
+        .says("file.list");
+    let doctor = place.run(["doctor"]);
+    assert!(!doctor.out.contains("autonomous"), "{}", doctor.out);
+    assert!(!doctor.out.contains("shell.exec"), "{}", doctor.out);
     place.run(["config", "check"]).exits(0).says("not trusted");
     let shown = place.run(["config", "show"]);
     shown.exits(0).says("file.list");
