@@ -85,7 +85,7 @@ async fn ask(
         .filter(|rule| secrets::mask(rule).count == 0);
     match judgement.verdict {
         Verdict::Allow => return Ok(None),
-        Verdict::Deny => return Err(judge::denied(&flight.cx, &judgement)),
+        Verdict::Deny => return Err(judge::denied(flight, &judgement)),
         Verdict::Ask => {}
     }
     let approvals = flight.runtime.approvals();

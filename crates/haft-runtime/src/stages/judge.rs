@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use haft_core::{Effects, EventKind, Prepared, ToolContext, ToolError};
+use haft_core::{Effects, EventKind, Prepared, ToolError};
 use haft_policy::{Bound, HookAction, Judgement, Policy, Verdict};
 
 use super::{limits, record};
@@ -35,7 +35,7 @@ pub(crate) fn effects(
     let ask = match judgement.verdict {
         Verdict::Allow => None,
         Verdict::Ask => Some(Box::new(judgement.into_owned())),
-        Verdict::Deny => return Err(denied(&flight.cx, &judgement)),
+        Verdict::Deny => return Err(denied(flight, &judgement)),
     };
     flight.meta.would = flight.cx.dry_run.then(|| match &ask {
         Some(judgement) => format!("ask: {}", judgement.reason),
@@ -77,7 +77,33 @@ pub(crate) fn again(flight: &Flight<'_>, policy: &Policy, effects: &Effects) -> 
     Some(judgement(flight, &bound, effects).into_owned())
 }
 
-pub(crate) fn denied(cx: &ToolContext, judgement: &Judgement) -> ToolError {
-    ToolError::denied(format!("`{}` is denied: {}", cx.tool, judgement.reason))
-        .hint(format!("see why with `haft policy explain {}`", cx.tool))
+pub(crate) fn denied(flight: &Flight<'_>, judgement: &Judgement) -> ToolError {
+    let tool = &flight.cx.tool;
+    ToolError::denied(format!("`{tool}` is denied: {}", judgement.reason))
+        .hint(format!("see why with `{}`", explaining(flight)))
+}
+
+/// The command that shows this verdict: with the arguments, where they are short enough to be
+/// written again, and with who calls.
+fn explaining(flight: &Flight<'_>) -> String {
+    const ARGUMENTS: usize = 200;
+    let mut command = format!("haft policy explain {}", flight.cx.tool);
+    let args = flight.args.to_string();
+    let given = flight.args.as_object().is_some_and(|args| !args.is_empty());
+    if given && args.len() <= ARGUMENTS && !args.contains('\'') {
+        command.push_str(&format!(" '{args}'"));
+    }
+    let who = flight.session.who();
+    let flags = [
+        ("profile", who.profile.as_deref()),
+        ("agent", who.agent.as_deref()),
+        ("provider", who.provider.as_deref()),
+        ("autonomy", who.autonomy.map(haft_policy::Autonomy::as_str)),
+    ];
+    for (flag, value) in flags {
+        if let Some(value) = value {
+            command.push_str(&format!(" --{flag} {value}"));
+        }
+    }
+    command
 }

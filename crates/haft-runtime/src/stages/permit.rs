@@ -15,7 +15,7 @@ pub(crate) fn tool(flight: &Flight<'_>, tool: usize) -> Result<(), ToolError> {
         return Ok(());
     }
     record::ruled(flight, bound.tool_verdict());
-    Err(judge::denied(&flight.cx, bound.tool_verdict()))
+    Err(judge::denied(flight, bound.tool_verdict()))
 }
 
 /// Whether the tool exists for this caller.
