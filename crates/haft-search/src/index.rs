@@ -9,7 +9,7 @@ use crate::doc::ToolDoc;
 use crate::dot::Row;
 use crate::entry::{Entry, Packed};
 use crate::keywords::{Keywords, Posting};
-use crate::searcher::Searcher;
+use crate::searcher::{Counted, Searcher};
 
 /// Free places are cleared away once there are this many and they are a third of all.
 const CLEAR_AT: usize = 64;
@@ -102,6 +102,8 @@ pub(crate) struct Data {
     pub(crate) keywords: Keywords,
     by_id: HashMap<Box<str>, u32>,
     exact: HashMap<Box<str>, Vec<u32>>,
+    /// How many were removed so far
+    removed: u64,
 }
 
 /// What [`Index::update`] did.
@@ -215,6 +217,11 @@ impl Index {
         Searcher::new(Arc::clone(&self.data), visible)
     }
 
+    /// The same view of this index after tools were added, without counting the others again.
+    pub fn grown(&self, counted: Counted, visible: impl FnMut(&str) -> bool) -> Searcher {
+        Searcher::grown(Arc::clone(&self.data), counted, visible)
+    }
+
     pub(crate) fn data(&self) -> &Data {
         &self.data
     }
@@ -229,6 +236,10 @@ impl Index {
 impl Data {
     pub(crate) fn tool(&self, slot: u32) -> Option<&Tool> {
         self.tools.get(slot as usize)?.as_deref()
+    }
+
+    pub(crate) fn removed(&self) -> u64 {
+        self.removed
     }
 
     fn by_id(&self, id: &str) -> Option<&Tool> {
@@ -280,6 +291,7 @@ impl Data {
         let Some(tool) = self.tools.get_mut(slot as usize).and_then(Option::take) else {
             return;
         };
+        self.removed += 1;
         for name in &tool.exact {
             if let Some(slots) = self.exact.get_mut(name) {
                 slots.retain(|other| *other != slot);

@@ -32,5 +32,5 @@ mod words;
 pub use bytes::LoadError;
 pub use doc::ToolDoc;
 pub use index::{Changes, Index};
-pub use searcher::{Found, Hit, ScoreParts, Searcher};
+pub use searcher::{Counted, Found, Hit, ScoreParts, Searcher};
 pub use seed::Scorer;

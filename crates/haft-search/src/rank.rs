@@ -145,7 +145,7 @@ impl Scores {
     fn add_vectors(&mut self, searcher: &Searcher, query: &Query) {
         let whole = &searcher.data.whole;
         let (rough, shrink) = &query.rough;
-        for run in &searcher.runs {
+        for run in searcher.runs() {
             let dots = &mut self.lists.dots[run.clone()];
             dot::all_rough(&whole.rows[run.clone()], rough, dots);
             let stored = whole.scales[run.clone()]
@@ -163,7 +163,7 @@ impl Scores {
     fn join(&mut self, searcher: &Searcher) {
         let by_words = KEYWORD_SHARE * self.coverage / self.most_keywords;
         let by_vectors = (1.0 - KEYWORD_SHARE * self.coverage) / self.most_cosine;
-        for run in &searcher.runs {
+        for run in searcher.runs() {
             let parts = self.lists.keywords[run.clone()]
                 .iter()
                 .zip(&self.lists.cosine[run.clone()]);
@@ -274,7 +274,7 @@ pub(crate) fn best(searcher: &Searcher, scores: &[f32], count: usize) -> Vec<u32
         return Vec::new();
     };
     let mut slots: Vec<u32> = Vec::with_capacity(count + 16);
-    for run in &searcher.runs {
+    for run in searcher.runs() {
         let reach = run.clone().zip(&scores[run.clone()]);
         slots.extend(
             reach
@@ -296,7 +296,7 @@ fn bar(searcher: &Searcher, scores: &[f32], count: usize) -> Option<f32> {
     let mut reached: Vec<f32> = Vec::with_capacity(room + BLOCK);
     let mut bar = f32::MIN;
     let descending = |a: &f32, b: &f32| b.total_cmp(a);
-    for run in &searcher.runs {
+    for run in searcher.runs() {
         for block in scores[run.clone()].chunks(BLOCK) {
             if most(block, f32::NEG_INFINITY) < bar {
                 continue;

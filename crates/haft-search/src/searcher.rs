@@ -77,95 +77,140 @@ pub struct Found {
 /// Finds tools for one caller.
 pub struct Searcher {
     pub(crate) data: Arc<Data>,
-    /// By slot: may the caller see it
-    visible: Box<[bool]>,
+    counted: Counted,
     all_visible: bool,
-    /// The visible slots as runs
-    pub(crate) runs: Vec<Range<usize>>,
-    count: usize,
     /// How rare a piece is that so many tools have, for the usual numbers of tools
     rarities: Vec<f32>,
     /// By slot: what BM25 adds to a word's count, for the tool's length
     pub(crate) norms: Vec<f32>,
+}
+
+/// What was counted over the tools that a caller may see. Without the index it was counted in, so
+/// that the index can grow; [`Index::grown`](crate::Index::grown) goes on from it.
+pub struct Counted {
+    /// Tools that were removed from the index before
+    removed: u64,
+    /// By slot: may the caller see it
+    visible: Vec<bool>,
+    /// The visible slots as runs
+    runs: Vec<Range<usize>>,
+    count: usize,
+    /// Words of the visible tools, by field
+    words: [u64; 4],
+    /// By slot: how long the tool is, each field by its weight
+    lengths: Vec<f32>,
     /// By piece: in how many visible tools it occurs
     piece_tools: Box<[u16]>,
 }
 
-impl Searcher {
-    pub(crate) fn new(data: Arc<Data>, mut may_see: impl FnMut(&str) -> bool) -> Searcher {
-        let visible: Box<[bool]> = data
-            .tools
-            .iter()
-            .map(|tool| tool.as_ref().is_some_and(|tool| may_see(&tool.id)))
-            .collect();
-        let mut runs: Vec<Range<usize>> = Vec::new();
-        for slot in (0..visible.len()).filter(|slot| visible[*slot]) {
-            match runs.last_mut() {
-                Some(run) if run.end == slot => run.end = slot + 1,
-                _ => runs.push(slot..slot + 1),
-            }
-        }
-        let count: usize = runs.iter().map(ExactSizeIterator::len).sum();
-        let mut searcher = Searcher {
-            all_visible: count == visible.len(),
-            norms: vec![0.0; visible.len()],
+impl Counted {
+    fn nothing(data: &Data) -> Counted {
+        Counted {
+            removed: data.removed(),
+            visible: Vec::new(),
+            runs: Vec::new(),
+            count: 0,
+            words: [0; 4],
+            lengths: Vec::new(),
             piece_tools: vec![0; crate::model::PIECES].into(),
-            data,
-            visible,
-            runs,
-            count,
-            rarities: (0..=COMMON).map(|tools| rarity(count, tools)).collect(),
-        };
-        searcher.count_statistics();
-        searcher
+        }
     }
 
-    fn count_statistics(&mut self) {
-        let mut words = [0u64; 4];
-        for slot in self.runs.iter().cloned().flatten() {
-            let lengths = self
-                .data
-                .tool(slot as u32)
-                .map_or([0; 4], |tool| tool.lengths);
-            for (sum, length) in words.iter_mut().zip(lengths) {
+    /// Count the tools that came since.
+    fn go_on(&mut self, data: &Data, mut may_see: impl FnMut(&str) -> bool) {
+        for slot in self.visible.len()..data.tools.len() {
+            let tool = data.tool(slot as u32);
+            self.lengths.push(tool.map_or(0.0, length));
+            let visible = tool.filter(|tool| may_see(&tool.id));
+            self.visible.push(visible.is_some());
+            let Some(tool) = visible else { continue };
+            match self.runs.last_mut() {
+                Some(run) if run.end == slot => run.end = slot + 1,
+                _ => self.runs.push(slot..slot + 1),
+            }
+            self.count += 1;
+            for (sum, length) in self.words.iter_mut().zip(tool.lengths) {
                 *sum += u64::from(length);
             }
-            for &piece in self.data.pieces.of(slot).0 {
+            for &piece in data.pieces.of(slot).0 {
                 if let Some(tools) = self.piece_tools.get_mut(usize::from(piece)) {
                     *tools = tools.saturating_add(1);
                 }
             }
         }
-        let total: f32 = words
-            .iter()
-            .zip(FIELD_WEIGHTS)
-            .map(|(words, weight)| *words as f32 * weight)
-            .sum();
+    }
+
+    fn norms(&self) -> Vec<f32> {
+        let words = self.words.iter().zip(FIELD_WEIGHTS);
+        let total: f32 = words.map(|(words, weight)| *words as f32 * weight).sum();
         let average = (total / self.count.max(1) as f32).max(1.0);
-        for (norm, tool) in self.norms.iter_mut().zip(&self.data.tools) {
-            if let Some(tool) = tool {
-                let length: f32 = tool
-                    .lengths
-                    .iter()
-                    .zip(FIELD_WEIGHTS)
-                    .map(|(l, w)| f32::from(*l) * w)
-                    .sum();
-                *norm = K1 * (1.0 - B + B * length / average);
-            }
+        let lengths = self.lengths.iter();
+        lengths
+            .map(|length| K1 * (1.0 - B + B * length / average))
+            .collect()
+    }
+}
+
+fn length(tool: &Tool) -> f32 {
+    let lengths = tool.lengths.iter().zip(FIELD_WEIGHTS);
+    lengths.map(|(l, w)| f32::from(*l) * w).sum()
+}
+
+impl Searcher {
+    pub(crate) fn new(data: Arc<Data>, may_see: impl FnMut(&str) -> bool) -> Searcher {
+        let counted = Counted::nothing(&data);
+        Searcher::grown(data, counted, may_see)
+    }
+
+    /// The same as a new one, for the price of the tools that came since. Where tools were removed
+    /// all are counted again.
+    pub(crate) fn grown(
+        data: Arc<Data>,
+        counted: Counted,
+        may_see: impl FnMut(&str) -> bool,
+    ) -> Searcher {
+        let mut counted = match counted.removed == data.removed() {
+            true => counted,
+            false => Counted::nothing(&data),
+        };
+        counted.go_on(&data, may_see);
+        let count = counted.count;
+        Searcher {
+            all_visible: count == counted.visible.len(),
+            norms: counted.norms(),
+            rarities: (0..=COMMON).map(|tools| rarity(count, tools)).collect(),
+            counted,
+            data,
         }
+    }
+
+    /// Let the index go, so that it can grow without being copied.
+    pub fn counted(self) -> Counted {
+        self.counted
     }
 
     /// How many tools the caller may see.
     pub fn len(&self) -> usize {
-        self.count
+        self.counted.count
     }
 
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.counted.count == 0
     }
 
     pub(crate) fn sees(&self, slot: u32) -> bool {
-        self.all_visible || self.visible.get(slot as usize).copied().unwrap_or(false)
+        self.all_visible
+            || self
+                .counted
+                .visible
+                .get(slot as usize)
+                .copied()
+                .unwrap_or(false)
+    }
+
+    /// The visible slots as runs.
+    pub(crate) fn runs(&self) -> &[Range<usize>] {
+        &self.counted.runs
     }
 
     pub(crate) fn sees_all(&self) -> bool {
@@ -175,18 +220,19 @@ impl Searcher {
     /// How rare a piece is among the visible tools: 1 for one that none has, 0 for one in all.
     pub(crate) fn rarity(&self, piece: u16) -> f32 {
         let tools = self
+            .counted
             .piece_tools
             .get(usize::from(piece))
             .copied()
             .unwrap_or(0);
         match self.rarities.get(usize::from(tools)) {
             Some(rarity) => *rarity,
-            None => rarity(self.count, tools),
+            None => rarity(self.counted.count, tools),
         }
     }
 
     pub(crate) fn visible_slots(&self) -> impl Iterator<Item = usize> {
-        self.runs.iter().cloned().flatten()
+        self.runs().iter().cloned().flatten()
     }
 
     /// The tools nearest to a query, best first.

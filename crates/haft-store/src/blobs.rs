@@ -133,7 +133,13 @@ impl Blobs {
             return Ok(None);
         }
         let id = hash_of(&mut draft)?;
-        let path = self.path(&id);
+        let size = self.link_as(file, &id)?;
+        Ok(Some((id, size)))
+    }
+
+    /// Give a file a second name, by a hash that is known. Says how large it is.
+    pub(crate) fn link_as(&self, file: &Path, id: &BlobId) -> io::Result<u64> {
+        let path = self.path(id);
         if let Some(folder) = path.parent() {
             paths::make_folder(folder)?;
         }
@@ -143,7 +149,12 @@ impl Blobs {
         fs::rename(&fresh, &path)?;
         // Of two names for one file a rename leaves both.
         let _ = fs::remove_file(&fresh);
-        Ok(Some((id, draft.metadata()?.len())))
+        Ok(fs::symlink_metadata(&path)?.len())
+    }
+
+    /// A blob, open for reading. Whoever reads it compares it with its name.
+    pub fn open(&self, id: &BlobId) -> io::Result<File> {
+        File::open(self.path(id))
     }
 
     /// The one blob of an owner, open for reading, if it is there and still what it was.
@@ -269,7 +280,12 @@ const UNUSED: &str = "time < $1 AND NOT EXISTS \
      (SELECT 1 FROM blob_refs WHERE blob_refs.hash = blobs.hash)";
 
 /// Write down that an owner needs a blob.
-fn refer(tx: &mut dyn Tx, owner: &str, id: &BlobId, size: i64) -> Result<(), StoreError> {
+pub(crate) fn refer(
+    tx: &mut dyn Tx,
+    owner: &str,
+    id: &BlobId,
+    size: i64,
+) -> Result<(), StoreError> {
     let time = crate::journal::now();
     tx.run(
         "INSERT INTO blobs (hash, size, time) VALUES ($1, $2, $3) \

@@ -3,8 +3,9 @@
 //! [`Store`] takes work as closures over a [`Tx`] and joins what waits into one commit. Callers
 //! speak portable SQL with `$1` places and never name the engine, so another one needs a [`Tx`] of
 //! its own and nothing else. [`Journal`] is the record of calls: chained, signed, append-only.
-//! [`Blobs`] keeps bytes by their hash, [`Results`] whole results among them, [`Values`] small things
-//! by name, [`Notes`] what agents and people want to know later.
+//! [`Blobs`] keeps bytes by their hash, [`Results`] whole results among them, [`Changes`] lists
+//! what calls changed, [`Values`] keeps small things by name, [`Notes`] what agents and people want to
+//! know later.
 //!
 //! What the crate leaves to others: what is secret in a record (it is handed a function for that),
 //! and what a call means.
@@ -12,6 +13,7 @@
 mod backup;
 mod blobs;
 mod cell;
+mod changes;
 mod error;
 mod journal;
 mod notes;
@@ -24,12 +26,13 @@ mod values;
 
 pub use blobs::{BlobId, Blobs, Swept};
 pub use cell::{Cell, Row, Tx};
+pub use changes::Changes;
 pub use error::StoreError;
 pub use journal::{
     Economy, Fault, Filter, Journal, JournalConfig, JournalLimits, Line, Mask, Records, Settled,
     State, Stats, Verified, chart,
 };
-pub use notes::{NewNote, Note, Notes, Scope, Shelf, Trust};
+pub use notes::{NewNote, Note, Notes, Revision, Scope, Shelf, Trust};
 pub use results::Results;
 pub use schema::VERSION;
 pub use store::{Durability, Store, Writing};

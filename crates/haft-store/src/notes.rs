@@ -97,6 +97,14 @@ pub struct NewNote {
     pub trust: Trust,
 }
 
+/// How many changes there were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Revision {
+    pub changes: i64,
+    /// The last of them by which a note went or came back; after it notes were only added
+    pub removal: i64,
+}
+
 /// All notes of a store.
 #[derive(Clone)]
 pub struct Notes {
@@ -134,6 +142,7 @@ impl Notes {
                  AND owner = $4",
                 &[crate::journal::now().into(), namespace, scope, owner],
             )?;
+            count_removal(tx)?;
             insert(tx, &note).map(|(id, _)| id)
         });
         replaced.done().await
@@ -154,7 +163,7 @@ impl Notes {
                  WHERE namespace = $2 AND scope = $3 AND owner = $4",
                 &[crate::journal::now().into(), namespace, scope, owner],
             )?;
-            count_change(tx)?;
+            count_removal(tx)?;
             Ok(true)
         });
         undone.done().await
@@ -204,8 +213,17 @@ impl Notes {
     }
 
     /// How many changes there were so far.
-    pub fn revision(&self) -> Result<i64, StoreError> {
-        self.store.read(revision)
+    pub fn revision(&self) -> Result<Revision, StoreError> {
+        self.store.read(|tx| {
+            let mut found = Revision::default();
+            let sql = "SELECT revision, removal FROM notes_revision";
+            tx.each(sql, &[], &mut |row| {
+                found.changes = row.cell(0)?.int().unwrap_or(0);
+                found.removal = row.cell(1)?.int().unwrap_or(0);
+                Ok(false)
+            })?;
+            Ok(found)
+        })
     }
 
     /// Forget notes for good: out of the table, out of the index that was made of them, and out
@@ -226,7 +244,7 @@ impl Notes {
                 }
             }
             tx.run("DELETE FROM notes_index", &[])?;
-            count_change(tx)?;
+            count_removal(tx)?;
             Ok(gone)
         });
         let gone = gone.done().await?;
@@ -278,6 +296,13 @@ fn revision(tx: &mut dyn Tx) -> Result<i64, StoreError> {
 
 fn count_change(tx: &mut dyn Tx) -> Result<(), StoreError> {
     tx.run("UPDATE notes_revision SET revision = revision + 1", &[])
+        .map(drop)
+}
+
+/// A note went, or came back.
+fn count_removal(tx: &mut dyn Tx) -> Result<(), StoreError> {
+    count_change(tx)?;
+    tx.run("UPDATE notes_revision SET removal = revision", &[])
         .map(drop)
 }
 

@@ -95,4 +95,25 @@ pub(crate) const STEPS: &[&[&str]] = &[
             PRIMARY KEY (session, key)
         )",
     ],
+    // 4: calls that changed files, in the order in which they were over; and since when notes were
+    // only added.
+    &[
+        "CREATE TABLE changes (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            place TEXT NOT NULL,
+            workspace TEXT NOT NULL,
+            call_id TEXT NOT NULL,
+            session TEXT NOT NULL,
+            tool TEXT NOT NULL,
+            time INTEGER NOT NULL,
+            places INTEGER NOT NULL,
+            undoes TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            log TEXT NOT NULL,
+            pack TEXT
+        )",
+        "CREATE INDEX changes_place ON changes (place, seq)",
+        "ALTER TABLE notes_revision ADD COLUMN removal INTEGER NOT NULL DEFAULT 0",
+    ],
 ];

@@ -67,6 +67,28 @@ proptest! {
     }
 
     #[test]
+    fn a_view_that_grew_equals_a_new_one(
+        seen in prop::collection::vec(any::<bool>(), 90),
+        first in 0usize..90,
+        gone in prop::option::of(0usize..90),
+    ) {
+        let tools = tools();
+        let sees = |id: &str| {
+            let mut both = tools.iter().zip(&seen);
+            both.any(|(tool, seen)| *seen && tool.id == id)
+        };
+        let mut index = index_of(&tools[..first]);
+        let counted = index.view(sees).counted();
+        for tool in &tools[first..] {
+            index.add(tool);
+        }
+        if let Some(gone) = gone {
+            index.remove(&tools[gone].id);
+        }
+        assert_same(&answers(&index.grown(counted, sees)), &answers(&index.view(sees)));
+    }
+
+    #[test]
     fn a_removed_tool_leaves_no_trace(gone in prop::collection::vec(0usize..90, 0..80)) {
         let tools = tools();
         let mut index = index_of(&tools);

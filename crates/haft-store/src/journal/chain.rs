@@ -70,7 +70,12 @@ impl<'a> Link<'a> {
     /// The hash of this record after that one. Every part is preceded by what it is and how long,
     /// so that no text can pass for two.
     pub(super) fn after(&self, before: &Hash) -> Hash {
-        let mut bytes = Vec::with_capacity(256 + self.body.len());
+        self.after_in(before, &mut Vec::with_capacity(256 + self.body.len()))
+    }
+
+    /// The same in a room that is used again.
+    pub(super) fn after_in(&self, before: &Hash, bytes: &mut Vec<u8>) -> Hash {
+        bytes.clear();
         bytes.extend_from_slice(before);
         let number = |bytes: &mut Vec<u8>, value: Option<i64>| match value {
             None => bytes.push(0),
@@ -87,18 +92,18 @@ impl<'a> Link<'a> {
                 bytes.extend_from_slice(value.as_bytes());
             }
         };
-        number(&mut bytes, Some(self.seq));
-        number(&mut bytes, Some(self.time));
-        text(&mut bytes, Some(self.kind));
-        number(&mut bytes, self.intent);
-        text(&mut bytes, Some(self.call_id));
-        text(&mut bytes, Some(self.session));
-        text(&mut bytes, Some(self.tool));
-        text(&mut bytes, self.verdict);
-        text(&mut bytes, self.state);
-        number(&mut bytes, self.duration_us);
-        text(&mut bytes, Some(self.body));
-        *blake3::hash(&bytes).as_bytes()
+        number(bytes, Some(self.seq));
+        number(bytes, Some(self.time));
+        text(bytes, Some(self.kind));
+        number(bytes, self.intent);
+        text(bytes, Some(self.call_id));
+        text(bytes, Some(self.session));
+        text(bytes, Some(self.tool));
+        text(bytes, self.verdict);
+        text(bytes, self.state);
+        number(bytes, self.duration_us);
+        text(bytes, Some(self.body));
+        *blake3::hash(bytes).as_bytes()
     }
 }
 

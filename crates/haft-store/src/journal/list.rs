@@ -208,8 +208,14 @@ fn tools(tx: &mut dyn Tx) -> Result<BTreeSet<String>, StoreError> {
 }
 
 fn select(tx: &mut dyn Tx, filter: &Filter, tool: Option<&str>) -> Result<Vec<Line>, StoreError> {
+    // A session has far fewer calls than a tool. Joined to nothing, the column is not looked up in
+    // its index.
+    let by_tool = match (&filter.session, &filter.call_id) {
+        (None, None) => "tool =",
+        _ => "tool || '' =",
+    };
     let clauses: [(&str, Cell<'_>); 5] = [
-        ("tool =", tool.into()),
+        (by_tool, tool.into()),
         ("session =", filter.session.as_deref().into()),
         ("call_id =", filter.call_id.as_deref().into()),
         ("time >=", filter.since.into()),

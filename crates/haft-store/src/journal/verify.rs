@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::Journal;
-use super::append::{base, signed_text};
+use super::append::{base, hash_at, signed_text};
 use super::chain::{COLUMNS, Hash, Link, genesis};
 use super::head::Head;
 use super::key::Key;
 use crate::{StoreError, Tx, backup};
+
+/// So few records are looked at by one alone.
+const ALONE: i64 = 5_000;
 
 /// What holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -65,18 +68,44 @@ impl Journal {
     /// Look at every record. An error only where there is nothing to be read at all.
     pub fn verify(&self) -> Result<Result<Verified, Fault>, StoreError> {
         // The head first: what is added meanwhile is beyond it.
-        let head = self.inner.head.read();
-        self.inner.store.read(|tx| {
-            let head = match head {
-                Ok(head) => head,
-                Err(StoreError::Damaged(what)) => return Ok(Err(Fault::new(0, what))),
-                Err(error) => return Err(error),
+        let head = match self.inner.head.read() {
+            Ok(head) => head,
+            Err(StoreError::Damaged(what)) => return Ok(Err(Fault::new(0, what))),
+            Err(error) => return Err(error),
+        };
+        let store = &self.inner.store;
+        let result = store.read(|tx| {
+            let proof = match Proof::begin(tx, &self.inner.key, End::Signed(head))? {
+                Ok(proof) => proof,
+                Err(fault) => return Ok(Err(fault)),
             };
-            match walk(tx, &self.inner.key, End::Signed(head)) {
-                Err(StoreError::Damaged(what)) => Ok(Err(Fault::new(0, what))),
-                result => result,
+            let newest = tx.first_int("SELECT max(seq) FROM journal", &[])?;
+            let middle = proof.start.seq + (newest.unwrap_or(0) - proof.start.seq) / 2;
+            if middle - proof.start.seq < ALONE {
+                let walked = proof.walk(tx, proof.start, None)?;
+                return Ok(walked.and_then(|walked| proof.end(walked)));
             }
-        })
+            // Each record is compared with the stored hash of the one before, so that two can look
+            // at once; where the second begins, the first one ends.
+            let (first, second) = std::thread::scope(|scope| {
+                let second = scope.spawn(|| store.read(|tx| proof.second_half(tx, middle)));
+                let first = proof.walk(tx, proof.start, Some(middle));
+                (first, second.join().ok())
+            });
+            let first = match first? {
+                Ok(walked) => walked,
+                Err(fault) => return Ok(Err(fault)),
+            };
+            let rest = match second {
+                Some(Ok(Some((begun, rest)))) if begun == first.at => rest,
+                _ => proof.walk(tx, first.at, None)?,
+            };
+            Ok(rest.and_then(|rest| proof.end(first.and(rest))))
+        });
+        match result {
+            Err(StoreError::Damaged(what)) => Ok(Err(Fault::new(0, what))),
+            result => result,
+        }
     }
 }
 
@@ -88,75 +117,167 @@ enum End {
 }
 
 fn proven(tx: &mut dyn Tx, key: &Key) -> Result<(), StoreError> {
-    match walk(tx, key, End::Open)? {
-        Ok(_) => Ok(()),
-        Err(fault) => Err(StoreError::Damaged(format!(
-            "record {} of the journal: {}",
-            fault.seq, fault.what
-        ))),
+    let proved = match Proof::begin(tx, key, End::Open)? {
+        Ok(proof) => {
+            let walked = proof.walk(tx, proof.start, None)?;
+            walked.and_then(|walked| proof.end(walked))
+        }
+        Err(fault) => Err(fault),
+    };
+    proved.map(drop).map_err(|fault| {
+        let what = format!("record {} of the journal: {}", fault.seq, fault.what);
+        StoreError::Damaged(what)
+    })
+}
+
+/// A place in the chain: a record, and its hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct At {
+    seq: i64,
+    hash: Hash,
+}
+
+/// What was walked: how many records, and where that ended.
+#[derive(Debug, Clone, Copy)]
+struct Walked {
+    records: u64,
+    first: Option<i64>,
+    at: At,
+}
+
+type Walk = Result<Walked, Fault>;
+
+impl Walked {
+    fn and(self, rest: Walked) -> Walked {
+        Walked {
+            records: self.records + rest.records,
+            first: self.first.or(rest.first),
+            at: rest.at,
+        }
     }
 }
 
-fn walk(tx: &mut dyn Tx, key: &Key, end: End) -> Result<Result<Verified, Fault>, StoreError> {
-    let marks = marks(tx)?;
-    if let Some(fault) = wrong_signature(key, &marks) {
-        return Ok(Err(fault));
-    }
-    let mut verified = Verified {
-        marks: marks.values().map(Vec::len).sum::<usize>() as u64,
-        ..Verified::default()
-    };
-    let (mut last, mut hash) = base(tx)?.unwrap_or((0, genesis()));
-    let start = last;
-    if start > 0 {
-        let notice = format!("records up to {start} were removed by `haft gc`, and that is signed");
-        verified.notices.push(notice);
-    }
-    let accepted = accepted(&marks).filter(|seq| *seq > start);
-    if let Some(accepted) = accepted {
-        let notice = format!(
-            "records before {accepted} were accepted by the owner as they were, and are not proven"
-        );
-        verified.notices.push(notice);
-    }
-    let head = match &end {
-        End::Signed(head) => head.as_ref(),
-        End::Open => None,
-    };
-    let mut fault = None;
-    let sql = format!("SELECT {COLUMNS} FROM journal ORDER BY seq");
-    tx.each(&sql, &[], &mut |row| {
-        let unproven = accepted.is_some_and(|accepted| last + 1 < accepted);
-        let (link, stored) = match Link::of(row) {
-            Ok(read) => read,
-            Err(StoreError::Damaged(what)) => {
-                fault = Some(Fault::new(last + 1, what));
-                return Ok(false);
-            }
-            Err(error) => return Err(error),
-        };
-        let found = if accepted == Some(link.seq) {
-            signed_hash(&marks, link.seq, &stored)
-        } else if unproven {
-            None
-        } else {
-            judged(&link, &stored, last, &hash, &marks, head)
-        };
-        fault = found;
-        if verified.records == 0 {
-            verified.first = link.seq;
+/// What is known before the records are looked at.
+struct Proof {
+    marks: BTreeMap<i64, Vec<Mark>>,
+    start: At,
+    /// Records before this one are not proven, and the owner knows
+    accepted: Option<i64>,
+    end: End,
+}
+
+impl Proof {
+    fn begin(tx: &mut dyn Tx, key: &Key, end: End) -> Result<Result<Proof, Fault>, StoreError> {
+        let marks = marks(tx)?;
+        if let Some(fault) = wrong_signature(key, &marks) {
+            return Ok(Err(fault));
         }
-        (last, hash) = (link.seq, stored);
-        verified.records += 1;
-        verified.last = link.seq;
-        Ok(fault.is_none())
-    })?;
-    Ok(
-        match fault.or_else(|| ending(&mut verified, last, start, &marks, &end)) {
+        let start = start(tx)?;
+        let accepted = accepted(&marks).filter(|seq| *seq > start.seq);
+        Ok(Ok(Proof {
+            marks,
+            start,
+            accepted,
+            end,
+        }))
+    }
+
+    /// The records after the middle, with where that begins. None where that cannot be told: the
+    /// one before is not there, or some were removed since the first half was begun.
+    fn second_half(&self, tx: &mut dyn Tx, middle: i64) -> Result<Option<(At, Walk)>, StoreError> {
+        let Some(hash) = hash_at(tx, middle)? else {
+            return Ok(None);
+        };
+        if start(tx)? != self.start {
+            return Ok(None);
+        }
+        let begin = At { seq: middle, hash };
+        Ok(Some((begin, self.walk(tx, begin, None)?)))
+    }
+
+    /// Look at the records after one, up to another.
+    fn walk(&self, tx: &mut dyn Tx, from: At, to: Option<i64>) -> Result<Walk, StoreError> {
+        let head = match &self.end {
+            End::Signed(head) => head.as_ref(),
+            End::Open => None,
+        };
+        let mut walked = Walked {
+            records: 0,
+            first: None,
+            at: from,
+        };
+        let mut fault = None;
+        let mut bytes = Vec::new();
+        let sql =
+            format!("SELECT {COLUMNS} FROM journal WHERE seq >= $1 AND seq <= $2 ORDER BY seq");
+        // Nothing may stand before the beginning.
+        let after = match from == self.start {
+            true => i64::MIN,
+            false => from.seq + 1,
+        };
+        let range = [after.into(), to.unwrap_or(i64::MAX).into()];
+        tx.each(&sql, &range, &mut |row| {
+            let At { seq: last, hash } = walked.at;
+            let unproven = self.accepted.is_some_and(|accepted| last + 1 < accepted);
+            let (link, stored) = match Link::of(row) {
+                Ok(read) => read,
+                Err(StoreError::Damaged(what)) => {
+                    fault = Some(Fault::new(last + 1, what));
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            };
+            fault = if self.accepted == Some(link.seq) {
+                signed_hash(&self.marks, link.seq, &stored)
+            } else if unproven {
+                None
+            } else {
+                let expected = link.after_in(&hash, &mut bytes);
+                judged(&link, &stored, last, expected, &self.marks, head)
+            };
+            walked.first = walked.first.or(Some(link.seq));
+            walked.at = At {
+                seq: link.seq,
+                hash: stored,
+            };
+            walked.records += 1;
+            Ok(fault.is_none())
+        })?;
+        Ok(fault.map_or(Ok(walked), Err))
+    }
+
+    /// All of it was walked: whether the end is where it should be.
+    fn end(&self, walked: Walked) -> Result<Verified, Fault> {
+        let start = self.start.seq;
+        let mut verified = Verified {
+            records: walked.records,
+            first: walked.first.unwrap_or(0),
+            last: walked.first.map_or(0, |_| walked.at.seq),
+            marks: self.marks.values().map(Vec::len).sum::<usize>() as u64,
+            notices: Vec::new(),
+        };
+        if start > 0 {
+            let notice =
+                format!("records up to {start} were removed by `haft gc`, and that is signed");
+            verified.notices.push(notice);
+        }
+        if let Some(accepted) = self.accepted {
+            let notice = format!(
+                "records before {accepted} were accepted by the owner as they were, and are not proven"
+            );
+            verified.notices.push(notice);
+        }
+        match ending(&mut verified, walked.at.seq, start, &self.marks, &self.end) {
             Some(fault) => Err(fault),
             None => Ok(verified),
-        },
-    )
+        }
+    }
+}
+
+/// Where the chain begins.
+fn start(tx: &mut dyn Tx) -> Result<At, StoreError> {
+    let (seq, hash) = base(tx)?.unwrap_or((0, genesis()));
+    Ok(At { seq, hash })
 }
 
 /// What is wrong with a record, seen from the one before.
@@ -164,14 +285,14 @@ fn judged(
     link: &Link<'_>,
     stored: &Hash,
     last: i64,
-    hash: &Hash,
+    expected: Hash,
     marks: &BTreeMap<i64, Vec<Mark>>,
     head: Option<&Head>,
 ) -> Option<Fault> {
     if link.seq != last + 1 {
         return Some(Fault::new(last + 1, "this record is missing"));
     }
-    if link.after(hash) != *stored {
+    if expected != *stored {
         return Some(Fault::new(
             link.seq,
             "this record is not the one that was written",

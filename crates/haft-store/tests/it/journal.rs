@@ -412,11 +412,13 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_room() {
 
 #[test]
 fn a_store_of_an_older_version_is_migrated_with_all_that_is_in_it() {
+    const NEW_IN_4: &str = "DROP TABLE changes; ALTER TABLE notes_revision DROP COLUMN removal;";
     const NEW_IN_3: &str = "DROP TABLE kept; DROP TABLE shortened; DROP TABLE call_keys;";
     const NEW_IN_2: &str = "DROP TABLE notes; DROP TABLE notes_index; DROP TABLE notes_revision;";
     for (version, new) in [
-        (2, NEW_IN_3.to_owned()),
-        (1, format!("{NEW_IN_3} {NEW_IN_2}")),
+        (3, NEW_IN_4.to_owned()),
+        (2, format!("{NEW_IN_4} {NEW_IN_3}")),
+        (1, format!("{NEW_IN_4} {NEW_IN_3} {NEW_IN_2}")),
     ] {
         let home = Home::with_calls(20);
         home.sql(&format!("{new} PRAGMA user_version = {version}"));
@@ -425,7 +427,7 @@ fn a_store_of_an_older_version_is_migrated_with_all_that_is_in_it() {
         assert_eq!(journal.list(&Filter::default()).unwrap().len(), 20);
         assert!(journal.verify().unwrap().is_ok());
         let notes = haft_store::Notes::new(journal.store().clone());
-        assert_eq!(notes.revision().unwrap(), 0);
+        assert_eq!(notes.revision().unwrap(), haft_store::Revision::default());
         begin(&journal, "after");
     }
 }

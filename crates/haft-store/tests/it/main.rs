@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod blobs;
+mod changes;
 mod copies;
 mod fixture;
 mod journal;

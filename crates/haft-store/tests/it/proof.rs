@@ -272,3 +272,43 @@ fn a_loss_of_power_is_told_apart_from_a_cut() {
         "a call with effects cannot be lost that way"
     );
 }
+
+/// Long journals are looked at by two at once; the first fault is found all the same, wherever it is.
+#[test]
+fn a_long_journal_is_proven_in_two_halves() {
+    const ROWS: i64 = 11_000;
+    let home = Home::with_calls(ROWS as usize);
+    let verify = || home.journal().verify().unwrap();
+    assert_eq!(verify().unwrap().records, ROWS as u64);
+    let spoil = |seq: i64| {
+        home.sql(&format!(
+            "UPDATE journal SET tool = tool || 'x' WHERE seq = {seq}"
+        ));
+    };
+    let mend = |seq: i64| {
+        home.sql(&format!(
+            "UPDATE journal SET tool = substr(tool, 1, length(tool) - 1) WHERE seq = {seq}"
+        ));
+    };
+    let middle = ROWS / 2;
+    for seq in [1, middle - 1, middle, middle + 1, ROWS] {
+        spoil(seq);
+        assert_eq!(verify().unwrap_err().seq, seq);
+        mend(seq);
+        home.sql(&format!("UPDATE journal SET seq = -1 WHERE seq = {seq}"));
+        let fault = verify().unwrap_err();
+        assert_eq!(fault.seq, 1, "nothing stands before the first: {fault:?}");
+        home.sql("UPDATE journal SET seq = 100000 WHERE seq = -1");
+        assert_eq!(verify().unwrap_err().seq, seq, "moved to the end");
+        home.sql(&format!(
+            "UPDATE journal SET seq = {seq} WHERE seq = 100000"
+        ));
+    }
+    spoil(middle + 10);
+    spoil(middle + 20);
+    assert_eq!(verify().unwrap_err().seq, middle + 10);
+    spoil(3);
+    assert_eq!(verify().unwrap_err().seq, 3);
+    [3, middle + 10, middle + 20].into_iter().for_each(mend);
+    assert_eq!(verify().unwrap().last, ROWS);
+}

@@ -3,13 +3,13 @@
 
 use std::collections::HashMap;
 
-use haft_search::{Index, Searcher, ToolDoc};
+use haft_search::{Counted, Index, Searcher, ToolDoc};
 use haft_store::{Note, Notes, Scope, StoreError};
 
 /// Characters of a passage, and passages of one note that are looked at.
 const PASSAGE: usize = 700;
 const MOST_PASSAGES: usize = 64;
-/// So many notes are worked out again at each start; more are kept worked out.
+/// So many notes are worked out again at each start, or one in twenty; more are kept worked out.
 const WORTH_KEEPING: usize = 200;
 /// Views kept at hand.
 const MOST_VIEWS: usize = 8;
@@ -47,19 +47,46 @@ impl NoteIndex {
     /// Take in what has changed since the last look.
     pub(super) fn refresh(&mut self, notes: &Notes) -> Result<(), StoreError> {
         let revision = notes.revision()?;
-        if self.revision == Some(revision) {
+        if self.revision.is_some_and(|known| known == revision.changes) {
             return Ok(());
         }
         // Before the index changes: a view that is still held would make it copy itself.
-        self.views.clear();
-        if self.revision.is_none()
+        let views: Vec<(View, Counted)> = self
+            .views
+            .drain(..)
+            .map(|(view, searcher)| (view, searcher.counted()))
+            .collect();
+        let from = match self.revision {
+            Some(known) if revision.removal <= known => self.newest,
+            _ => self.sort_out(notes)?,
+        };
+        for note in notes.after(from)? {
+            self.add(&note);
+        }
+        self.revision = Some(revision.changes);
+        for (view, counted) in views {
+            let searcher = self.index.grown(counted, |id| self.is_in(&view, id));
+            self.views.push((view, searcher));
+        }
+        // All of it is written each time.
+        if self.fresh >= WORTH_KEEPING.max(self.places.len() / 20) {
+            self.fresh = 0;
+            notes.keep_index(revision.changes, self.index.to_bytes());
+        }
+        Ok(())
+    }
+
+    /// Let go what is gone, and say after which note to go on.
+    fn sort_out(&mut self, notes: &Notes) -> Result<i64, StoreError> {
+        let begun = self.revision.is_some();
+        if !begun
             && let Some((_, bytes)) = notes.index()?
             && let Ok(index) = Index::from_bytes(&bytes)
         {
             self.index = index;
         }
         let ids = notes.ids()?;
-        if self.revision.is_none() {
+        if !begun {
             // What was kept may be older than the notes.
             self.index
                 .retain(|id| note_of(id).is_some_and(|id| ids.binary_search(&id).is_ok()));
@@ -78,19 +105,8 @@ impl NoteIndex {
             }
         }
         // A note that came back from being replaced is older than the newest known.
-        let from = match ids.iter().find(|id| !self.places.contains_key(id)) {
-            Some(first) => first - 1,
-            None => self.newest,
-        };
-        for note in notes.after(from)? {
-            self.add(&note);
-        }
-        self.revision = Some(revision);
-        if self.fresh >= WORTH_KEEPING {
-            self.fresh = 0;
-            notes.keep_index(revision, self.index.to_bytes());
-        }
-        Ok(())
+        let first = ids.iter().find(|id| !self.places.contains_key(id));
+        Ok(first.map_or(self.newest, |first| first - 1))
     }
 
     fn add(&mut self, note: &Note) {
@@ -133,7 +149,7 @@ impl NoteIndex {
         let at = match self.views.iter().position(|(known, _)| *known == view) {
             Some(at) => at,
             None => {
-                let searcher = self.view(&view);
+                let searcher = self.index.view(|id| self.is_in(&view, id));
                 if self.views.len() >= MOST_VIEWS {
                     self.views.remove(0);
                 }
@@ -168,17 +184,15 @@ impl NoteIndex {
         found
     }
 
-    fn view(&self, (owners, namespace): &View) -> Searcher {
-        self.index.view(|id| {
-            let place = note_of(id).and_then(|id| self.places.get(&id));
-            place.is_some_and(|place| {
-                namespace
-                    .as_ref()
-                    .is_none_or(|name| *name == place.namespace)
-                    && owners
-                        .iter()
-                        .any(|(scope, owner)| *scope == place.scope && *owner == place.owner)
-            })
+    fn is_in(&self, (owners, namespace): &View, id: &str) -> bool {
+        let place = note_of(id).and_then(|id| self.places.get(&id));
+        place.is_some_and(|place| {
+            namespace
+                .as_ref()
+                .is_none_or(|name| *name == place.namespace)
+                && owners
+                    .iter()
+                    .any(|(scope, owner)| *scope == place.scope && *owner == place.owner)
         })
     }
 }
