@@ -27,6 +27,8 @@ pub enum Capability {
     StorageResults,
     #[serde(rename = "storage.memory")]
     StorageMemory,
+    #[serde(rename = "storage.journal")]
+    StorageJournal,
     #[serde(rename = "attachments.read")]
     AttachmentsRead,
     #[serde(rename = "network.request")]
@@ -36,7 +38,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    pub const ALL: [Capability; 11] = [
+    pub const ALL: [Capability; 12] = [
         Capability::FilesystemList,
         Capability::FilesystemRead,
         Capability::FilesystemWrite,
@@ -45,6 +47,7 @@ impl Capability {
         Capability::ShellExec,
         Capability::StorageResults,
         Capability::StorageMemory,
+        Capability::StorageJournal,
         Capability::AttachmentsRead,
         Capability::NetworkRequest,
         Capability::SecretsRead,
@@ -60,6 +63,7 @@ impl Capability {
             Capability::ShellExec => "shell.exec",
             Capability::StorageResults => "storage.results",
             Capability::StorageMemory => "storage.memory",
+            Capability::StorageJournal => "storage.journal",
             Capability::AttachmentsRead => "attachments.read",
             Capability::NetworkRequest => "network.request",
             Capability::SecretsRead => "secrets.read",
@@ -75,7 +79,9 @@ impl Capability {
             | Capability::FilesystemEdit
             | Capability::TextSearch => Backend::FsReach,
             Capability::ShellExec => Backend::Process,
-            Capability::StorageResults | Capability::StorageMemory => Backend::Storage,
+            Capability::StorageResults | Capability::StorageMemory | Capability::StorageJournal => {
+                Backend::Storage
+            }
             Capability::AttachmentsRead => Backend::Attachments,
             Capability::NetworkRequest => Backend::Network,
             Capability::SecretsRead => Backend::Secrets,

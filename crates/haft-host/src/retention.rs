@@ -14,6 +14,13 @@ pub struct Amount {
     pub bytes: u64,
 }
 
+impl std::ops::AddAssign for Amount {
+    fn add_assign(&mut self, more: Amount) {
+        self.count += more.count;
+        self.bytes += more.bytes;
+    }
+}
+
 /// What may stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {

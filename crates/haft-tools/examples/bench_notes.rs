@@ -18,7 +18,7 @@ use haft_core::{
     Caller, CancelToken, DynTool, Identity, NoEvents, Powers, ResolvePath, ToolContext,
 };
 use haft_store::{Cell, Durability, Store};
-use haft_tools::{Memory, MemoryReach};
+use haft_tools::{Memory, Reach};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -167,7 +167,7 @@ impl Bench {
         bare.execute_batch("COMMIT").expect("rows");
         let mut powers = Powers::none();
         let open = move || Ok(store.clone());
-        powers.insert(Memory::new(Arc::new(open), MemoryReach::All));
+        powers.insert(Memory::new(Arc::new(open), Reach::All));
         let caller = Caller {
             session: "bench".into(),
             agent: None,

@@ -3,24 +3,30 @@
 
 mod file;
 mod git;
+mod journal;
 mod kept;
 mod lines;
 mod memory;
 mod meta;
 mod process;
+mod reach;
 mod result;
 mod shell;
 mod system;
 
 use haft_core::Pack;
 
-pub use memory::{Memory, MemoryReach, OpenStore};
+pub use file::difference;
+pub use journal::{OpenJournal, ReadJournal};
+pub use memory::{Memory, OpenStore};
+pub use reach::Reach;
 
 /// Every built-in module with its tools.
 pub fn packs() -> Vec<Pack> {
     vec![
         file::pack(),
         git::pack(),
+        journal::pack(),
         memory::pack(),
         meta::pack(),
         process::pack(),

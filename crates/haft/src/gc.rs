@@ -85,9 +85,18 @@ impl House {
             haft_host::tidy_seen(self.home.path(), &kept, SystemTime::now())?;
         }
 
-        let changes = Checkpoints::new(self.home.path(), config.undo.limits());
         let kept = config.undo.retention();
-        let (all, gone) = changes.tidy(&kept, SystemTime::now(), dry_run)?;
+        let cut_short = Checkpoints::new(self.home.path(), config.undo.limits());
+        let (mut all, mut gone) = cut_short.tidy(&kept, SystemTime::now(), dry_run)?;
+        let changes = self.recording.changes().map_err(failed)?;
+        if !dry_run {
+            changes.take_all().map_err(failed)?;
+        }
+        let (listed, unlisted) = changes
+            .limit(since(kept.age), kept.bytes, dry_run)
+            .map_err(failed)?;
+        all += of(listed);
+        gone += of(unlisted);
         report.add("changes to undo", all, gone);
 
         let swept = of(blobs.sweep(dry_run).map_err(failed)?);

@@ -1,9 +1,10 @@
-//! Whole results as tools and stages meet them: where they come in first, in the store after that.
+//! Whole results as tools and stages meet them: where they come in first, in the store after that;
+//! and the list of calls that changed files, which is in the store.
 
 use std::io;
 use std::sync::Arc;
 
-use haft_core::{KeptResult, ResultStore};
+use haft_core::{ChangesIndex, KeptChanges, KeptResult, ResultStore};
 use haft_host::FileResults;
 
 use crate::recording::Recording;
@@ -40,5 +41,20 @@ impl Kept {
         if let Ok(journal) = self.recording.journal() {
             journal.looked_up(handle);
         }
+    }
+}
+
+/// The list of calls that changed files.
+pub(crate) struct Listed(pub(crate) Arc<Recording>);
+
+impl ChangesIndex for Listed {
+    fn list(&self, place: &str) -> io::Result<Vec<KeptChanges>> {
+        let changes = self.0.changes().map_err(io::Error::other)?;
+        changes.list(place).map_err(io::Error::other)
+    }
+
+    fn open(&self, digest: &str) -> io::Result<Box<dyn KeptResult>> {
+        let changes = self.0.changes().map_err(io::Error::other)?;
+        Ok(Box::new(changes.open(digest)?))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Result, bail};
 use haft_core::{BoxFuture, Earlier, Ending, Intent, Recorder, ToolError};
-use haft_store::{Journal, JournalConfig, Results, StoreError, Values};
+use haft_store::{Changes, Journal, JournalConfig, Results, StoreError, Values};
 
 use crate::home::Home;
 use crate::terminal::fail::Failed;
@@ -37,6 +37,12 @@ impl Recording {
     pub(crate) fn results(&self) -> Result<Results, StoreError> {
         let store = self.journal()?.store().clone();
         Ok(Results::new(store, self.home.path()))
+    }
+
+    /// Calls that changed files.
+    pub(crate) fn changes(&self) -> Result<Changes, StoreError> {
+        let store = self.journal()?.store().clone();
+        Ok(Changes::new(store, self.home.path()))
     }
 
     /// Small things by name.
@@ -89,6 +95,10 @@ pub(crate) fn failed(error: StoreError) -> Failed {
 
 impl Recorder for Recording {
     fn intend(&self, intent: Intent) -> BoxFuture<'_, Result<i64, ToolError>> {
+        // What an earlier call has left goes into the same commit, which is on the disk after it.
+        if let Ok(changes) = self.changes() {
+            changes.take_soon();
+        }
         match self.journal() {
             Ok(journal) => journal.intend(intent),
             Err(error) => Box::pin(async move {
@@ -106,6 +116,9 @@ impl Recorder for Recording {
     fn ended(&self, intent: Intent, intended: Option<i64>, ending: Ending) {
         if let (Ok(results), Some(handle)) = (self.results(), &ending.handle) {
             results.take(&intent.caller.session, handle);
+        }
+        if let (Ok(changes), Some(_)) = (self.changes(), intended) {
+            changes.take_soon();
         }
         if let Ok(journal) = self.journal() {
             journal.ended(intent, intended, ending);

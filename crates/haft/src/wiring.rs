@@ -21,13 +21,13 @@ use haft_policy::{Layer, Places, Policy, PolicyError, Who};
 use haft_runtime::{
     Entry, EventBus, Filters, IndexStore, Injection, RememberRule, Runtime, RuntimeConfig, Session,
 };
-use haft_tools::{Memory, MemoryReach};
+use haft_tools::{Memory, Reach, ReadJournal};
 use serde_json::Value;
 
 use crate::cli::Seat;
 use crate::config::{self, Config, IsolationLevel, Loaded};
 use crate::home::{self, Home};
-use crate::kept::Kept;
+use crate::kept::{Kept, Listed};
 use crate::recording::Recording;
 use crate::remembered;
 use crate::servers;
@@ -367,7 +367,10 @@ fn empowered(
         home: home.path().to_owned(),
     })?;
     let workspace = Arc::new(match config.undo.enabled() {
-        true => workspace.keeping(Checkpoints::new(home.path(), config.undo.limits())),
+        true => {
+            let checkpoints = Checkpoints::new(home.path(), config.undo.limits());
+            workspace.keeping(checkpoints.listed_in(Arc::new(Listed(recording.clone()))))
+        }
         false => workspace,
     });
     let results = Arc::new(FileResults::new(home.path()));
@@ -419,22 +422,24 @@ fn empowered(
     powers.insert(KeptResults::new(store.clone()));
     powers.insert(Attachments);
     powers.insert(CallApps::default());
-    powers.insert(memory(recording, config));
+    lasting(&mut powers, recording, config);
     caller.powers = Arc::new(powers);
     caller.results = Some(store);
     Ok((caller, processes))
 }
 
-/// Notes lie in the same store as the journal; how far they reach follows the isolation.
-fn memory(recording: &Arc<Recording>, config: &Config) -> Memory {
-    let recording = recording.clone();
+/// What lasts, and how far that reaches by the isolation.
+fn lasting(powers: &mut Powers, recording: &Arc<Recording>, config: &Config) {
     let reach = match config.isolation.level() {
-        IsolationLevel::Shared => MemoryReach::All,
-        IsolationLevel::Scoped | IsolationLevel::Sandboxed => MemoryReach::Own,
-        IsolationLevel::AirGapped => MemoryReach::Nothing,
+        IsolationLevel::Shared => Reach::All,
+        IsolationLevel::Scoped | IsolationLevel::Sandboxed => Reach::Own,
+        IsolationLevel::AirGapped => Reach::Nothing,
     };
-    let open = move || Ok(recording.journal()?.store().clone());
-    Memory::new(Arc::new(open), reach)
+    let (notes, journal) = (recording.clone(), recording.clone());
+    let open_notes = move || Ok(notes.journal()?.store().clone());
+    let open_journal = move || journal.journal().cloned();
+    powers.insert(Memory::new(Arc::new(open_notes), reach));
+    powers.insert(ReadJournal::new(Arc::new(open_journal), reach));
 }
 
 /// How commands are shut in, and where they are tried out. Without the path of our own program

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use rustix::fs::Stat;
 
 use super::log::{Done, Line, Lost, Spelled, told_links};
+use super::pack::Pack;
 use super::record::{Entry, Inode, Recorded, Recorder, inode};
 use crate::place::{Change, Kind, Moved, State, attributes, digest, names, open_folder};
 
@@ -95,11 +96,15 @@ impl Recorder {
             log.discard()?;
             return Ok(recorded);
         }
-        log.add(&Line::Done {
+        let done = Line::Done {
             changes,
             interrupted,
-        })?;
-        log.flush()?;
+        };
+        log.add(&done)?;
+        if let Line::Done { changes, .. } = &done {
+            let pack = self.pack.as_ref().map(Pack::digest);
+            log.seal(&self.head, changes, pack)?;
+        }
         Ok(recorded)
     }
 }

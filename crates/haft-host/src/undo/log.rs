@@ -1,21 +1,22 @@
 //! A checkpoint on disk: one file of lines, written as things come. First who is at work, then
 //! what was there before each change, at last what is there after them. Whoever dies in between
-//! leaves enough for the next one to say what happened.
+//! leaves enough for the next one to say what happened. Once a call is over, a few words beside it
+//! say so and what it needs, for whoever lists it.
 
-use std::fs::{self, File, OpenOptions};
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use haft_core::ToolContext;
+use haft_core::{KeptChanges, ToolContext, changes_place};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::blobs::{Digest, private_folder};
-use super::pack::{self, Pack, Packed};
+use super::draft::{Draft, digest_of};
+use super::large::{Digest, hex, private_folder};
+use super::pack::{Pack, Packed};
 use crate::place::{Change, State, path_bytes};
-
-const ENDING: &str = "log";
 
 /// Whose changes these are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +48,17 @@ pub(super) struct Head {
     /// The checkpoints that this call put back
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) undoes: Vec<String>,
+}
+
+impl Head {
+    /// The workspace as its changes are looked up by.
+    pub(super) fn place(&self) -> String {
+        changes_place(self.workspace())
+    }
+
+    fn workspace(&self) -> &Path {
+        self.roots.first().map_or(Path::new(""), |root| &root.0)
+    }
 }
 
 /// A path that need not be text.
@@ -119,23 +131,22 @@ pub(super) enum Line {
 /// A log that is being written. While it is open nobody else takes it for abandoned.
 #[derive(Debug)]
 pub(super) struct Writer {
-    path: PathBuf,
+    pub(super) draft: Draft,
     file: File,
     pending: Vec<u8>,
 }
 
 impl Writer {
-    pub(super) fn create(folder: &Path, id: &str, head: Head) -> io::Result<Self> {
-        private_folder(folder)?;
-        let path = folder.join(id).with_extension(ENDING);
+    pub(super) fn create(draft: Draft, head: Head) -> io::Result<Self> {
+        private_folder(&draft.folder)?;
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
             .mode(0o600)
-            .open(&path)?;
+            .open(draft.log())?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         let mut writer = Writer {
-            path,
+            draft,
             file,
             pending: Vec::new(),
         };
@@ -166,48 +177,54 @@ impl Writer {
 
     /// Where its small contents go.
     pub(super) fn new_pack(&self) -> io::Result<Pack> {
-        Pack::create(&self.path)
+        Pack::create(&self.draft)
     }
 
     /// Nothing came of it.
     pub(super) fn discard(self) -> io::Result<()> {
-        remove(&self.path)
+        self.draft.remove()
     }
-}
 
-/// The contents first: without a log nobody would find them.
-fn remove(log: &Path) -> io::Result<()> {
-    match fs::remove_file(pack::beside(log)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    /// The call is over: say so, with what it needs. `pack` is the digest of its small contents,
+    /// where that is known already.
+    pub(super) fn seal(
+        &mut self,
+        head: &Head,
+        changes: &[Done],
+        pack: Option<String>,
+    ) -> io::Result<KeptChanges> {
+        self.flush()?;
+        let small = changes.iter().any(|done| done.packed.is_some());
+        let pack = match pack.filter(|_| small) {
+            None if small => Some(digest_of(&self.draft.pack())?),
+            known => known,
+        };
+        let large = changes.iter().filter(|done| done.packed.is_none());
+        let large = large.filter_map(|done| done.change.before.as_ref()?.digest);
+        let entry = KeptChanges {
+            id: self.draft.id.clone(),
+            place: head.place(),
+            workspace: head.workspace().display().to_string(),
+            call: head.mark.call.clone(),
+            session: head.mark.session.clone(),
+            tool: head.mark.tool.clone(),
+            at_ms: head.at,
+            places: changes.len() as u64,
+            undoes: head.undoes.clone(),
+            bytes: self.draft.bytes()?,
+            log: digest_of(&self.draft.log())?,
+            pack,
+            contents: Vec::from_iter(BTreeSet::from_iter(large.map(|one| hex(&one)))),
+        };
+        let mut done = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(self.draft.file(KeptChanges::DONE))?;
+        done.write_all(&serde_json::to_vec(&entry)?)?;
+        Ok(entry)
     }
-    fs::remove_file(log)
-}
-
-/// A log that is there.
-#[derive(Debug)]
-pub(super) struct Stored {
-    pub(super) id: String,
-    pub(super) path: PathBuf,
-}
-
-/// Every checkpoint of a folder, newest first.
-pub(super) fn list(folder: &Path) -> io::Result<Vec<Stored>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other?,
-    };
-    let mut found: Vec<Stored> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let path = entry.path();
-            let id = path.file_stem()?.to_str()?.to_owned();
-            let ours = path.extension().is_some_and(|ending| ending == ENDING);
-            ours.then_some(Stored { id, path })
-        })
-        .collect();
-    found.sort_by(|a, b| b.id.cmp(&a.id));
-    Ok(found)
 }
 
 /// What a log says.
@@ -228,19 +245,15 @@ pub(super) struct Before {
     pub(super) lost: Option<String>,
 }
 
-impl Stored {
-    pub(super) fn remove(&self) -> io::Result<()> {
-        remove(&self.path)
-    }
-
+impl Draft {
     /// The log opened to be finished, if nobody writes it any more.
     pub(super) fn reopen(&self) -> io::Result<Option<Writer>> {
-        let file = OpenOptions::new().append(true).open(&self.path)?;
+        let file = OpenOptions::new().append(true).open(self.log())?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(None);
         }
         Ok(Some(Writer {
-            path: self.path.clone(),
+            draft: self.clone(),
             file,
             // The last line may have been cut short.
             pending: b"\n".to_vec(),
@@ -250,65 +263,58 @@ impl Stored {
     /// The first line alone.
     pub(super) fn head(&self) -> io::Result<Head> {
         let mut line = String::new();
-        BufReader::new(File::open(&self.path)?).read_line(&mut line)?;
+        BufReader::new(File::open(self.log())?).read_line(&mut line)?;
         match serde_json::from_str(&line) {
             Ok(Line::Head(head)) => Ok(head),
             _ => Err(broken()),
         }
     }
-
-    /// Every content that it needs of those that are kept once for all.
-    pub(super) fn digests(&self) -> io::Result<Vec<Digest>> {
-        let read = self.read()?;
-        let befores = read.befores.into_iter();
-        let befores = befores.filter(|one| one.packed.is_none());
-        Ok(befores.filter_map(|one| one.state?.digest).collect())
-    }
-
-    pub(super) fn read(&self) -> io::Result<Read> {
-        let mut head = None;
-        let mut befores: Vec<Before> = Vec::new();
-        let mut done = None;
-        for line in BufReader::new(File::open(&self.path)?).split(b'\n') {
-            // A line that was cut short is the last thing its haft did.
-            let Ok(line) = serde_json::from_slice(&line?) else {
-                continue;
-            };
-            match line {
-                Line::Head(found) => head = Some(found),
-                Line::Before { root, path, state } => befores.push(Before {
-                    root,
-                    path,
-                    state,
-                    packed: None,
-                    lost: None,
-                }),
-                Line::Content(number, digest) => {
-                    let state = befores.get_mut(number).and_then(|b| b.state.as_mut());
-                    state.ok_or_else(broken)?.digest = Some(digest);
-                }
-                Line::Packed(number, digest, packed) => {
-                    let before = befores.get_mut(number).ok_or_else(broken)?;
-                    before.state.as_mut().ok_or_else(broken)?.digest = Some(digest);
-                    before.packed = Some(packed);
-                }
-                Line::Lost(number, why) => {
-                    befores.get_mut(number).ok_or_else(broken)?.lost = Some(why);
-                }
-                Line::Done {
-                    changes,
-                    interrupted,
-                } => done = Some((changes, interrupted)),
-            }
-        }
-        Ok(Read {
-            head: head.ok_or_else(broken)?,
-            befores,
-            done,
-        })
-    }
 }
 
-fn broken() -> io::Error {
+/// What the lines of a log say.
+pub(super) fn read(log: impl BufRead) -> io::Result<Read> {
+    let mut head = None;
+    let mut befores: Vec<Before> = Vec::new();
+    let mut done = None;
+    for line in log.split(b'\n') {
+        // A line that was cut short is the last thing its haft did.
+        let Ok(line) = serde_json::from_slice(&line?) else {
+            continue;
+        };
+        match line {
+            Line::Head(found) => head = Some(found),
+            Line::Before { root, path, state } => befores.push(Before {
+                root,
+                path,
+                state,
+                packed: None,
+                lost: None,
+            }),
+            Line::Content(number, digest) => {
+                let state = befores.get_mut(number).and_then(|b| b.state.as_mut());
+                state.ok_or_else(broken)?.digest = Some(digest);
+            }
+            Line::Packed(number, digest, packed) => {
+                let before = befores.get_mut(number).ok_or_else(broken)?;
+                before.state.as_mut().ok_or_else(broken)?.digest = Some(digest);
+                before.packed = Some(packed);
+            }
+            Line::Lost(number, why) => {
+                befores.get_mut(number).ok_or_else(broken)?.lost = Some(why);
+            }
+            Line::Done {
+                changes,
+                interrupted,
+            } => done = Some((changes, interrupted)),
+        }
+    }
+    Ok(Read {
+        head: head.ok_or_else(broken)?,
+        befores,
+        done,
+    })
+}
+
+pub(super) fn broken() -> io::Error {
     io::Error::other("the checkpoint cannot be read")
 }

@@ -3,18 +3,16 @@
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 
 use serde::{Deserialize, Serialize};
 
-use super::blobs::Digest;
+use super::draft::Draft;
+use super::large::Digest;
 
 /// Contents up to this size are packed; larger ones are kept once for all calls.
 pub(super) const SMALL: u64 = 64 << 10;
-
-const ENDING: &str = "pack";
 
 /// Where in the pack a content lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,24 +27,22 @@ pub(super) struct Pack {
     file: File,
     length: u64,
     known: HashMap<Digest, Packed>,
-}
-
-/// The pack that belongs to a log.
-pub(super) fn beside(log: &Path) -> PathBuf {
-    log.with_extension(ENDING)
+    /// Of everything in it
+    hasher: blake3::Hasher,
 }
 
 impl Pack {
-    pub(super) fn create(log: &Path) -> io::Result<Self> {
+    pub(super) fn create(draft: &Draft) -> io::Result<Self> {
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
             .mode(0o600)
-            .open(beside(log))?;
+            .open(draft.pack())?;
         Ok(Pack {
             file,
             length: 0,
             known: HashMap::new(),
+            hasher: blake3::Hasher::new(),
         })
     }
 
@@ -65,9 +61,15 @@ impl Pack {
             self.file.set_len(self.length)?;
             return Err(error);
         }
+        self.hasher.update(bytes);
         self.length += packed.length;
         self.known.insert(digest, packed);
         Ok((digest, packed))
+    }
+
+    /// The digest of all of it, in hex.
+    pub(super) fn digest(&self) -> String {
+        self.hasher.finalize().to_hex().to_string()
     }
 
     /// Wait for the disk.
@@ -77,13 +79,18 @@ impl Pack {
 }
 
 /// A content of a pack, if it is still what it was.
-pub(super) fn read(pack: &Path, packed: Packed, digest: &Digest) -> io::Result<Vec<u8>> {
+pub(super) fn read(
+    pack: &mut (impl Read + Seek),
+    packed: Packed,
+    digest: &Digest,
+) -> io::Result<Vec<u8>> {
     let damaged = || io::Error::other("the kept content is damaged");
     if packed.length > SMALL {
         return Err(damaged());
     }
     let mut bytes = vec![0; packed.length as usize];
-    File::open(pack)?.read_exact_at(&mut bytes, packed.at)?;
+    pack.seek(SeekFrom::Start(packed.at))?;
+    pack.read_exact(&mut bytes).map_err(|_| damaged())?;
     match blake3::hash(&bytes) == *digest {
         true => Ok(bytes),
         false => Err(damaged()),
@@ -97,18 +104,27 @@ mod tests {
     #[test]
     fn contents_come_out_as_they_went_in() {
         let dir = tempfile::tempdir().unwrap();
-        let log = dir.path().join("c.log");
-        let mut pack = Pack::create(&log).unwrap();
+        let draft = Draft {
+            folder: dir.path().to_owned(),
+            id: "c".to_owned(),
+        };
+        let mut pack = Pack::create(&draft).unwrap();
         let contents = ["one", "", "two", "one"];
         let kept = contents.map(|content| pack.put(content.as_bytes()).unwrap());
         assert_eq!(kept[0], kept[3]);
-        for (content, (digest, packed)) in contents.iter().zip(&kept) {
-            let bytes = read(&beside(&log), *packed, digest).unwrap();
-            assert_eq!(bytes, content.as_bytes());
+        let read = |(digest, packed): &(Digest, Packed)| {
+            read(&mut File::open(draft.pack()).unwrap(), *packed, digest)
+        };
+        for (content, kept) in contents.iter().zip(&kept) {
+            assert_eq!(read(kept).unwrap(), content.as_bytes());
         }
-        assert_eq!(std::fs::read(beside(&log)).unwrap(), b"onetwo");
-        std::fs::write(beside(&log), "onetwO").unwrap();
-        assert!(read(&beside(&log), kept[2].1, &kept[2].0).is_err());
-        assert!(read(&beside(&log), kept[0].1, &kept[0].0).is_ok());
+        assert_eq!(std::fs::read(draft.pack()).unwrap(), b"onetwo");
+        assert_eq!(
+            pack.digest(),
+            super::super::draft::digest_of(&draft.pack()).unwrap()
+        );
+        std::fs::write(draft.pack(), "onetwO").unwrap();
+        assert!(read(&kept[2]).is_err());
+        assert!(read(&kept[0]).is_ok());
     }
 }

@@ -5,14 +5,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use haft_core::ToolError;
+use haft_core::{KeptChanges, ToolError};
 use rustix::fs::{AtFlags, statat};
 
 use super::conclude::is_same;
 use super::log::{self, Lost};
 use super::pack::Packed;
 use super::restore::{LOOK, folder_again, unreadable};
-use super::{Checkpoint, Checkpoints};
+use super::{Checkpoint, Checkpoints, Stored};
 use crate::place::{Change, Kind, State, Tree, attributes, digest};
 
 /// Conflicts that are named in one answer.
@@ -55,9 +55,10 @@ pub struct Back {
 #[derive(Debug, Clone)]
 pub(super) enum Content {
     None,
-    Blob([u8; 32]),
-    /// In the pack of a call
-    Packed(PathBuf, Packed, [u8; 32]),
+    /// In a file of its own, kept for this call
+    Large(String, [u8; 32]),
+    /// In the pack of this call, which has this digest
+    Packed(String, String, Packed, [u8; 32]),
     /// In the workspace, under another name
     Lies(usize, PathBuf),
 }
@@ -105,16 +106,21 @@ impl Checkpoints {
     ) -> Result<Vec<Summary>, ToolError> {
         let mut found = Vec::new();
         let mut undone: Vec<String> = Vec::new();
-        for stored in log::list(&self.folder(workspace)).map_err(unreadable)? {
+        for stored in self.list(workspace).map_err(unreadable)? {
             if found.len() == most {
                 break;
             }
-            let Ok(Some(checkpoint)) = self.load(&stored) else {
-                continue;
+            let entry = match stored {
+                Stored::Over(entry) => entry,
+                Stored::Begun(draft, _) => match self.close(&draft) {
+                    Ok(Some(entry)) => entry,
+                    _ => continue,
+                },
             };
-            found.push(checkpoint.summary(undone.contains(&checkpoint.id)));
-            if !undone.contains(&checkpoint.id) {
-                undone.extend(checkpoint.head.undoes);
+            let is_undone = undone.contains(&entry.id);
+            found.push(summary(&entry, is_undone));
+            if !is_undone {
+                undone.extend(entry.undoes);
             }
         }
         Ok(found)
@@ -129,8 +135,8 @@ impl Checkpoints {
         let workspace = roots.first().map_or(Path::new(""), |(path, _)| path);
         self.recover(roots)?;
         let meant = self.meant(which, workspace)?;
-        let calls = meant.iter().map(|one| one.summary(false)).collect();
-        let ids = meant.iter().map(|one| one.id.clone()).collect();
+        let calls = meant.iter().map(|one| summary(&one.entry, false)).collect();
+        let ids = meant.iter().map(|one| one.entry.id.clone()).collect();
         let interrupted = meant.iter().any(|one| one.interrupted);
         let mut lost = Vec::new();
         let mut back = Vec::new();
@@ -186,20 +192,19 @@ impl Checkpoints {
     fn meant(&self, which: &Which, workspace: &Path) -> Result<Vec<Checkpoint>, ToolError> {
         let mut found = Vec::new();
         let mut undone: Vec<String> = Vec::new();
-        for stored in log::list(&self.folder(workspace)).map_err(unreadable)? {
-            let Ok(head) = stored.head() else {
-                continue;
-            };
+        for stored in self.list(workspace).map_err(unreadable)? {
+            let (call, session) = stored.mark();
             let fits = match which {
                 Which::Last => true,
-                Which::Call(call) => head.mark.call == *call,
-                Which::Session(session) => head.mark.session == *session,
+                Which::Call(meant) => call == meant,
+                Which::Session(meant) => session == meant,
             };
             if !fits {
                 continue;
             }
-            let Some(checkpoint) = self.load(&stored).map_err(unreadable)? else {
-                if stored.path.exists() && *which != Which::Last {
+            let log = self.draft(stored.id().to_owned()).log();
+            let Some(checkpoint) = self.load(stored).map_err(unreadable)? else {
+                if log.exists() && *which != Which::Last {
                     return Err(ToolError::conflict("the call is still at work")
                         .hint("wait for its end, or end it with `process.kill`"));
                 }
@@ -209,13 +214,13 @@ impl Checkpoints {
                 return Ok(vec![checkpoint]);
             }
             // An undo and what it put back cancel each other out.
-            if undone.contains(&checkpoint.id) {
+            if undone.contains(&checkpoint.entry.id) {
                 continue;
             }
-            if checkpoint.head.undoes.is_empty() {
+            if checkpoint.entry.undoes.is_empty() {
                 found.push(checkpoint);
             } else {
-                undone.extend(checkpoint.head.undoes);
+                undone.extend(checkpoint.entry.undoes);
             }
         }
         match found.is_empty() {
@@ -245,9 +250,13 @@ fn spans(
             });
             let before = &done.change.before;
             let kept = before.as_ref().and_then(|state| state.digest);
+            let (id, pack) = (&checkpoint.entry.id, &checkpoint.entry.pack);
             let kept = kept.map(|digest| match done.packed {
-                Some(packed) => Content::Packed(checkpoint.pack.clone(), packed, digest),
-                None => Content::Blob(digest),
+                Some(packed) => {
+                    let pack = pack.clone().unwrap_or_default();
+                    Content::Packed(id.clone(), pack, packed, digest)
+                }
+                None => Content::Large(id.clone(), digest),
             });
             let content = lies.or(kept).unwrap_or(Content::None);
             let key = (root, done.change.path.clone());
@@ -280,18 +289,28 @@ fn spans(
     Ok(spans)
 }
 
-impl Checkpoint {
-    fn summary(&self, undone: bool) -> Summary {
-        Summary {
-            call: self.head.mark.call.clone(),
-            session: self.head.mark.session.clone(),
-            tool: self.head.mark.tool.clone(),
-            at_ms: self.head.at,
-            changes: self.changes.len(),
-            undone,
+fn summary(entry: &KeptChanges, undone: bool) -> Summary {
+    Summary {
+        call: entry.call.clone(),
+        session: entry.session.clone(),
+        tool: entry.tool.clone(),
+        at_ms: entry.at_ms,
+        changes: entry.places as usize,
+        undone,
+    }
+}
+
+impl Stored {
+    /// Its call and its session.
+    fn mark(&self) -> (&str, &str) {
+        match self {
+            Stored::Begun(_, mark) => (&mark.call, &mark.session),
+            Stored::Over(entry) => (&entry.call, &entry.session),
         }
     }
+}
 
+impl Checkpoint {
     /// Where its roots stand among those that are open now.
     fn open_roots(&self, roots: &[(PathBuf, OwnedFd)]) -> Vec<Option<usize>> {
         let then = self.head.roots.iter();

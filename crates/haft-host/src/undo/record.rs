@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Stat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::blobs::{Digest, Refused};
+use super::large::{self, Digest, Refused};
 use super::log::{self, Line, Lost, Writer};
 use super::pack::{Pack, Packed, SMALL};
 use super::{Checkpoints, Head};
@@ -65,9 +65,9 @@ pub(crate) struct Recorder {
     /// Bytes that this call may still have kept
     left: u64,
     /// Small contents, once there are any
-    pack: Option<Pack>,
-    /// New large contents that the disk may not have yet
-    unsynced: Vec<Digest>,
+    pub(super) pack: Option<Pack>,
+    /// Large contents that the disk may not have yet
+    unsynced: Vec<PathBuf>,
 }
 
 /// What a call has done.
@@ -148,8 +148,8 @@ impl Recorder {
         if self.unsynced.len() > FEW {
             self.store.sync_all()?;
         } else {
-            for digest in &self.unsynced {
-                self.store.blobs.sync(digest)?;
+            for path in &self.unsynced {
+                File::open(path)?.sync_all()?;
             }
         }
         self.unsynced.clear();
@@ -397,8 +397,9 @@ impl Recorder {
             return self.pack(&content);
         }
         (&file).rewind().map_err(Refused::Unreadable)?;
-        let digest = self.store.blobs.put_file(&file, most)?;
-        self.unsynced.push(digest);
+        let draft = self.log().map_err(Refused::Store)?.draft.clone();
+        let digest = large::keep(&draft, &file, most)?;
+        self.unsynced.push(draft.file(&large::hex(&digest)));
         Ok((digest, None))
     }
 

@@ -3,15 +3,15 @@
 //! plan already.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use haft_core::{ErrorCode, ToolError};
+use haft_core::{ErrorCode, KeptChanges, KeptResult, ToolError};
 use rustix::fs::{FlockOperation, flock};
 
-use super::blobs::{Blobs, private_folder};
+use super::large::{hex, private_folder};
 use super::log::Mark;
 use super::pack;
 use super::plan::{Back, Content, Trees, UndoPlan};
@@ -69,7 +69,7 @@ impl Checkpoints {
         let workshop = Workshop::open(&self.workshop(), path).map_err(unkept)?;
         let changes: Vec<Change> = back.iter().map(|one| one.change.clone()).collect();
         let mut source = Kept {
-            blobs: &self.blobs,
+            checkpoints: self,
             contents: back.iter().map(|one| &one.content).collect(),
             trees: Trees::new(roots).map_err(unreadable)?,
         };
@@ -112,7 +112,7 @@ impl Checkpoints {
 
 /// Contents that were kept, or that lie elsewhere in the workspace.
 struct Kept<'a> {
-    blobs: &'a Blobs,
+    checkpoints: &'a Checkpoints,
     contents: Vec<&'a Content>,
     trees: Trees,
 }
@@ -122,19 +122,21 @@ impl Source for Kept<'_> {
         let Some(after) = &change.after else {
             return Ok(());
         };
-        let mut file = match self.contents.get(number) {
-            Some(Content::Blob(digest)) => {
-                let mut file = self.blobs.open(digest)?;
+        let mut file: Box<dyn KeptResult> = match self.contents.get(number) {
+            Some(Content::Large(id, digest)) => {
+                let name = hex(digest);
+                let mut file = self.checkpoints.open(id, &name, &name)?;
                 let mut hasher = blake3::Hasher::new();
                 hasher.update_reader(&mut file)?;
                 if hasher.finalize() != *digest {
                     return Err(io::Error::other("the kept content is damaged"));
                 }
-                io::Seek::rewind(&mut file)?;
+                file.rewind()?;
                 file
             }
-            Some(Content::Packed(pack, packed, digest)) => {
-                let bytes = pack::read(pack, *packed, digest)?;
+            Some(Content::Packed(id, whole, packed, digest)) => {
+                let mut pack = self.checkpoints.open(id, KeptChanges::PACK, whole)?;
+                let bytes = pack::read(&mut pack, *packed, digest)?;
                 return match after.kind {
                     Kind::Link => lay_link(&bytes, to, name),
                     _ => lay_file(&mut bytes.as_slice(), after, to, name),
@@ -146,7 +148,7 @@ impl Source for Kept<'_> {
                     let target = rustix::fs::readlinkat(folder, own_name, Vec::new())?;
                     return lay_link(target.as_bytes(), to, name);
                 }
-                File::from(open_file(folder, own_name)?)
+                Box::new(File::from(open_file(folder, own_name)?))
             }
             _ => return Err(io::Error::other("its content was not kept")),
         };

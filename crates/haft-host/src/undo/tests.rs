@@ -38,11 +38,9 @@ impl Fixture {
         vec![(path, handle)]
     }
 
-    /// Where a large content is kept.
-    fn blob(&self, content: &str) -> PathBuf {
-        let hash = blake3::hash(content.as_bytes()).to_hex();
-        let shelf = self.store.place.join("blobs").join(&hash[..2]);
-        shelf.join(hash.as_str())
+    /// The files of the newest call.
+    fn draft(&self) -> Draft {
+        draft::list(&self.store.drafts).unwrap().remove(0)
     }
 
     fn recorder(&self, call: &str) -> Recorder {
@@ -150,11 +148,10 @@ fn a_line_that_was_cut_short_is_the_last_one() {
     touch(&mut recorder, "b", Touch::Here);
     drop(recorder);
     fixture.put("a", "changed");
-    let folder = fixture.store.folder(&fixture.dir.path().join("ws"));
-    let stored = &log::list(&folder).unwrap()[0];
-    let whole = fs::read(&stored.path).unwrap();
+    let log = fixture.draft().log();
+    let whole = fs::read(&log).unwrap();
     let cut = whole.len() - 10;
-    fs::write(&stored.path, &whole[..cut]).unwrap();
+    fs::write(&log, &whole[..cut]).unwrap();
     fixture.undo();
     assert_eq!(fixture.read("a").unwrap(), "1");
 }
@@ -184,10 +181,11 @@ fn damaged_contents_are_never_put_back() {
         touch(&mut recorder, "a", Touch::Here);
         fixture.put("a", "2");
         recorder.finish().unwrap();
-        let folder = fixture.store.folder(&fixture.dir.path().join("ws"));
         let place = match content.len() {
-            1 => pack::beside(&log::list(&folder).unwrap()[0].path),
-            _ => fixture.blob(&content),
+            1 => fixture.draft().pack(),
+            _ => fixture
+                .draft()
+                .file(blake3::hash(content.as_bytes()).to_hex().as_str()),
         };
         assert_eq!(fs::read_to_string(&place).unwrap(), content);
         fs::write(&place, "X").unwrap();
@@ -233,60 +231,81 @@ fn pipes_that_are_removed_are_named() {
     assert_eq!(fs::read_link(fixture.at("link")).unwrap(), Path::new("x"));
 }
 
+/// Calls that are over are listed elsewhere; what was cut short is ours until it is old.
 #[test]
-fn old_calls_go_with_their_contents() {
+fn what_was_cut_short_goes_when_it_is_old() {
     let fixture = Fixture::new();
-    let contents = ["one", "two", "three"].map(large);
-    for content in &contents {
-        fixture.put("a", content);
-        fixture.put("small", content.get(..3).unwrap());
-        let mut recorder = fixture.recorder("c");
+    for (call, content) in [
+        ("over", "1".to_owned()),
+        ("cut", large("2")),
+        ("cut", large("3")),
+    ] {
+        fixture.put("a", &content);
+        let mut recorder = fixture.recorder(call);
         touch(&mut recorder, "a", Touch::Here);
-        touch(&mut recorder, "small", Touch::Here);
         fixture.put("a", "changed");
-        fixture.put("small", "changed");
-        recorder.finish().unwrap();
+        if call == "over" {
+            recorder.finish().unwrap();
+        }
     }
-    let folder = fixture.store.folder(&fixture.dir.path().join("ws"));
-    let now = SystemTime::now() + Duration::from_secs(7 * 60 * 60);
-    let oldest = &log::list(&folder).unwrap()[2].path;
-    let long_ago = now - Duration::from_secs(1_000_000);
-    File::options()
-        .append(true)
-        .open(oldest)
-        .unwrap()
-        .set_modified(long_ago)
-        .unwrap();
-    let packs = || {
-        let names = fs::read_dir(&folder).unwrap();
-        let names = names.filter_map(|entry| entry.unwrap().file_name().into_string().ok());
-        names.filter(|name| name.ends_with(".pack")).count()
-    };
-    assert_eq!(packs(), 3);
-    for content in &contents {
-        let blob = fixture.blob(content);
-        let file = File::options().append(true).open(blob).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_secs(7200))
-            .unwrap();
-    }
+    let mut at_work = fixture.recorder("at work");
+    touch(&mut at_work, "a", Touch::Here);
     let limit = crate::Retention {
         age: Duration::from_secs(100_000),
-        bytes: 1 << 30,
+        bytes: 100_000,
     };
+    let now = SystemTime::now();
+    let files = || fs::read_dir(&fixture.store.drafts).unwrap().count();
+    let before = files();
     let (all, gone) = fixture.store.tidy(&limit, now, true).unwrap();
-    assert_eq!((all.count, gone.count), (3, 1));
-    assert_eq!(fixture.calls(), 3, "a dry run");
+    assert_eq!((all.count, gone.count), (2, 1), "too much of it");
+    assert_eq!(files(), before, "a dry run");
     assert_eq!(fixture.store.tidy(&limit, now, false).unwrap(), (all, gone));
-    assert_eq!(fixture.calls(), 2);
-    let there = contents
-        .each_ref()
-        .map(|content| fixture.blob(content).exists());
-    assert_eq!((there, packs()), ([false, true, true], 2));
-    let tight = crate::Retention { bytes: 1, ..limit };
-    fixture.store.tidy(&tight, now, false).unwrap();
-    assert_eq!(fixture.calls(), 0);
-    assert!(!fixture.blob(&contents[2]).exists());
-    assert_eq!(packs(), 0);
+    assert_eq!(files(), before - 2);
+    let later = now + Duration::from_secs(200_000);
+    let (all, gone) = fixture.store.tidy(&limit, later, false).unwrap();
+    assert_eq!((all.count, gone.count), (1, 1));
+    drop(at_work);
+    assert_eq!(files(), 5, "one is over, one was at work");
+}
+
+/// As an older haft has left them: a folder for the workspace, large contents in one for all.
+#[test]
+fn calls_of_an_older_haft_are_taken_over() {
+    for finished in [true, false] {
+        let fixture = Fixture::new();
+        let large = large("1");
+        fixture.put("a", &large);
+        fixture.put("b", "2");
+        let mut recorder = fixture.recorder("c");
+        touch(&mut recorder, "a", Touch::Here);
+        touch(&mut recorder, "b", Touch::Here);
+        fixture.put("a", "changed");
+        fixture.put("b", "changed");
+        match finished {
+            true => drop(recorder.finish().unwrap()),
+            false => drop(recorder),
+        }
+        let new = fixture.draft();
+        let folder = fixture.store.drafts.join("0123456789abcdef");
+        let shelf = fixture.store.place.join("blobs");
+        let name = blake3::hash(large.as_bytes()).to_hex();
+        let old = Draft {
+            folder: folder.clone(),
+            id: new.id.clone(),
+        };
+        fs::create_dir_all(shelf.join(&name[..2])).unwrap();
+        fs::create_dir_all(&folder).unwrap();
+        fs::rename(new.file(&name), shelf.join(&name[..2]).join(name.as_str())).unwrap();
+        fs::rename(new.pack(), old.pack()).unwrap();
+        fs::rename(new.log(), old.log()).unwrap();
+        let _ = fs::remove_file(new.file(KeptChanges::DONE));
+        let plan = fixture.undo();
+        assert_eq!(plan.interrupted, !finished);
+        assert_eq!(fixture.read("a").unwrap(), large);
+        assert_eq!(fixture.read("b").unwrap(), "2");
+        assert!(!folder.exists() && !shelf.exists());
+    }
 }
 
 #[test]

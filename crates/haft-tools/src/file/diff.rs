@@ -59,9 +59,14 @@ pub(super) fn unified(path: &Path, before: Option<&[u8]>, after: &str) -> String
             sizes()
         };
     }
+    difference((&old_name, text), (&format!("b/{name}"), after))
+}
+
+/// What became of a text, line by line, each side with its name. Empty where nothing did.
+pub fn difference((old_name, old): (&str, &str), (new_name, new): (&str, &str)) -> String {
     let diff = TextDiff::configure()
         .timeout(Duration::from_millis(500))
-        .diff_lines(text, after);
+        .diff_lines(old, new);
     let mut unified = diff.unified_diff();
-    unified.header(&old_name, &format!("b/{name}")).to_string()
+    unified.header(old_name, new_name).to_string()
 }

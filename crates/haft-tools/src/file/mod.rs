@@ -21,6 +21,7 @@ mod write;
 
 use haft_core::{ConstraintKind, ConstraintSpec, Module, Pack, typed};
 
+pub use diff::difference;
 pub(crate) use target::Target;
 
 pub(crate) fn pack() -> Pack {

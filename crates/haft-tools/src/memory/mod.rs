@@ -13,7 +13,7 @@ mod write;
 
 use haft_core::{Module, Pack, typed};
 
-pub use power::{Memory, MemoryReach, OpenStore};
+pub use power::{Memory, OpenStore};
 
 pub(crate) fn pack() -> Pack {
     Pack {

@@ -7,6 +7,7 @@ use haft_core::{Capability, Power, ToolContext, ToolError};
 use haft_store::{Note, Notes, Scope, Shelf, Store, StoreError};
 
 use super::index::{Found, NoteIndex};
+use crate::Reach;
 
 /// Namespaces that are always there; others come with their first note.
 pub(super) const NAMESPACES: [&str; 4] = ["knowledge", "methods", "project-state", "learnings"];
@@ -15,20 +16,10 @@ const LONGEST_NAMESPACE: usize = 64;
 /// Opens the store, or says why it cannot.
 pub type OpenStore = Arc<dyn Fn() -> Result<Store, StoreError> + Send + Sync>;
 
-/// How far a caller's memory reaches, by its isolation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemoryReach {
-    /// Everything that is for this user
-    All,
-    /// Its own session, agent and project
-    Own,
-    Nothing,
-}
-
 #[derive(Clone)]
 pub struct Memory {
     open: OpenStore,
-    reach: MemoryReach,
+    reach: Reach,
     index: Arc<Mutex<NoteIndex>>,
 }
 
@@ -37,7 +28,7 @@ impl Power for Memory {
 }
 
 impl Memory {
-    pub fn new(open: OpenStore, reach: MemoryReach) -> Self {
+    pub fn new(open: OpenStore, reach: Reach) -> Self {
         Memory {
             open,
             reach,
@@ -47,8 +38,7 @@ impl Memory {
 
     /// Why there is no memory here, if so.
     pub(super) fn closed(&self) -> Option<String> {
-        (self.reach == MemoryReach::Nothing)
-            .then(|| "an air-gapped caller has no memory".to_owned())
+        (self.reach == Reach::Nothing).then(|| "an air-gapped caller has no memory".to_owned())
     }
 
     pub(super) fn notes(&self) -> Result<Notes, ToolError> {
@@ -58,9 +48,9 @@ impl Memory {
     /// Whether a caller may see what is for this scope and owner.
     fn reaches(&self, cx: &ToolContext, scope: Scope, owner: &str) -> bool {
         let near = match self.reach {
-            MemoryReach::All => true,
-            MemoryReach::Own => scope != Scope::User,
-            MemoryReach::Nothing => false,
+            Reach::All => true,
+            Reach::Own => scope != Scope::User,
+            Reach::Nothing => false,
         };
         near && self.owner(cx, scope).is_ok_and(|own| own == owner)
     }
@@ -93,7 +83,7 @@ impl Memory {
     ) -> Result<Shelf, ToolError> {
         let namespace = checked(namespace.unwrap_or(NAMESPACES[0]))?;
         let scope = scope.unwrap_or(match (namespace.as_str(), self.reach) {
-            ("project-state", _) | (_, MemoryReach::Own) => Scope::Project,
+            ("project-state", _) | (_, Reach::Own) => Scope::Project,
             _ => Scope::User,
         });
         let owner = self.owner(cx, scope)?;

@@ -10,7 +10,9 @@ use crate::terminal::live::Voices;
 use crate::terminal::{drive, fail};
 use crate::wiring::House;
 
-pub(crate) fn run(command: cli::Undo) -> Result<u8> {
+pub(crate) fn run(mut command: cli::Undo) -> Result<u8> {
+    // A list changes nothing: whoever typed it need not be asked.
+    command.manner.yes |= command.list && command.call.is_none();
     let manner = &command.manner;
     let house = House::open(&manner.seat, drive::wants(manner))?;
     fail::notices(&house.loaded.notices);

@@ -242,3 +242,44 @@ fn a_journal_is_followed_while_calls_are_made() {
     child.wait().unwrap();
     assert!(line.contains("\"file.read\""), "{line}");
 }
+
+/// An agent sees what it did, and of others what its isolation lets it see.
+#[test]
+fn an_agent_reads_its_own_record_as_far_as_isolation_lets_it() {
+    let place = Place::new();
+    place.file("a", "one");
+    let made = |session: &str| {
+        let read = json!({"path": "a"});
+        let outcome = place.call("file.read", &read, &["--session", session]);
+        outcome["call_id"].as_str().unwrap().to_owned()
+    };
+    let (mine, theirs) = (made("mine"), made("theirs"));
+    let ask = |tool: &str, args: Value| place.call(tool, &args, &["--session", "mine"]);
+    let ids = |outcome: &Value| -> Vec<String> {
+        let calls = outcome["structured"]["calls"].as_array().unwrap();
+        let reads = calls.iter().filter(|call| call["tool"] == "file.read");
+        reads
+            .map(|call| call["call_id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    for level in ["shared", "scoped", "sandboxed", "air-gapped"] {
+        place.config(&format!("isolation: {{level: {level}}}\n"));
+        let own = ask("journal.list", json!({}));
+        let other = ask("journal.list", json!({"session": "theirs"}));
+        let shown = ask("journal.show", json!({"call": mine}));
+        let hidden = ask("journal.show", json!({"call": theirs}));
+        if level == "air-gapped" {
+            for outcome in [own, other, shown, hidden] {
+                assert_eq!(verdict(&outcome), "not_available", "{outcome}");
+            }
+            continue;
+        }
+        assert_eq!(ids(&own), [mine.as_str()], "{level}");
+        assert_eq!(shown["structured"]["args"]["path"], "a", "{shown}");
+        assert_eq!(verdict(&hidden), "not_available", "{hidden}");
+        match level {
+            "shared" => assert_eq!(ids(&other), [theirs.as_str()]),
+            _ => assert_eq!(verdict(&other), "denied", "{other}"),
+        }
+    }
+}

@@ -392,7 +392,7 @@ fn what_is_kept_is_for_its_owner_alone() {
         "file.delete",
         json!({"path": "src", "recursive": true}),
     );
-    let mut folders = vec![place.home.join("undo")];
+    let mut folders = vec![place.home.join("undo"), place.home.join("blobs")];
     let mut files = 0;
     while let Some(folder) = folders.pop() {
         assert_eq!(
@@ -414,7 +414,46 @@ fn what_is_kept_is_for_its_owner_alone() {
             }
         }
     }
-    assert!(files >= 4);
+    assert_eq!(files, 3, "a log, small contents, a large one");
+}
+
+/// The list is in the store and the contents are blobs; a call's own files go with the next one.
+#[test]
+fn calls_are_listed_in_the_store() {
+    let place = furnished();
+    place.file("large.bin", vec![7; 100_000]);
+    for path in ["a.txt", "large.bin"] {
+        call(&place, "file.write", json!({"path": path, "content": "1"}));
+    }
+    let db = || rusqlite::Connection::open(place.home.join("haft.db")).unwrap();
+    let count = |sql: &str| -> i64 { db().query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(count("SELECT count(*) FROM changes"), 2);
+    let refs = "SELECT count(*) FROM blob_refs WHERE owner LIKE 'undo/%'";
+    assert_eq!(count(refs), 4, "a pack, a large content, two logs");
+    let drafts = || fs::read_dir(place.home.join("undo/calls")).unwrap().count();
+    assert_eq!(drafts(), 3, "those of the last call");
+    place.run(["gc"]).exits(0);
+    assert_eq!(drafts(), 0);
+    place.run(["undo", "--yes"]).exits(0);
+    let put_back = fs::read(place.workspace.join("large.bin")).unwrap();
+    assert_eq!(put_back, vec![7; 100_000]);
+    place
+        .run(["undo", "--list"])
+        .exits(0)
+        .says("file.undo")
+        .says("undone");
+    place.config("undo: {keep_bytes: 1}\n");
+    place.run(["gc"]).exits(0);
+    assert_eq!(count("SELECT count(*) FROM changes"), 0);
+    assert_eq!(count(refs), 0);
+    place.run(["undo", "--yes"]).exits(1);
+}
+
+#[test]
+fn nobody_is_asked_before_a_list() {
+    let place = Place::new();
+    let list = place.run(["undo", "--list"]);
+    list.exits(0).says("no call has changed files");
 }
 
 #[test]
