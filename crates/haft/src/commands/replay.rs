@@ -1,9 +1,12 @@
 //! `haft replay`: the reading calls of a session made again, and what differs from then.
 
+use std::io::Read;
+
 use anyhow::{Result, bail};
-use haft_core::Outcome;
+use haft_core::{Block, Outcome};
 use haft_runtime::visible;
-use haft_store::{Filter, Journal, Line, State};
+use haft_store::{Filter, Journal, Line, Results, State};
+use haft_tools::difference;
 use serde::Serialize;
 
 use crate::cli::{self, Manner};
@@ -17,6 +20,10 @@ use crate::wiring::House;
 
 /// What the ids of calls begin with that were made again; they are no part of the session.
 const PREFIX: &str = "replay.";
+/// Texts beyond this are not compared line by line.
+const LARGEST: u64 = 4 << 20;
+/// Lines of one difference on the terminal.
+const LINES: usize = 60;
 
 #[derive(Debug, Serialize)]
 struct Row {
@@ -27,6 +34,9 @@ struct Row {
     result: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+    /// What became of the text, where both are there whole
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
 }
 
 pub(crate) fn run(command: &cli::Replay) -> Result<u8> {
@@ -72,12 +82,25 @@ fn told(rows: &[Row]) {
         ]
     });
     table::print(&["seq", "call", "tool", "result", "why"], others);
+    for row in rows {
+        row.diff.iter().for_each(|diff| shown(row, diff));
+    }
     print::line(&format!(
         "{} the same, {} differ, {} not replayed",
         count("same"),
         count("differs"),
         count("not replayed")
     ));
+}
+
+fn shown(row: &Row, diff: &str) {
+    print::line(&format!("\n{} {}", row.seq, visible(&row.tool)));
+    for line in diff.lines().take(LINES) {
+        print::line(&visible(line));
+    }
+    if let more @ 1.. = diff.lines().count().saturating_sub(LINES) {
+        print::line(&format!("… and {more} more lines; `--json` has all"));
+    }
 }
 
 /// The calls of a session that changed nothing and were answered.
@@ -122,17 +145,18 @@ fn replayed(manner: &Manner, lines: Vec<Line>) -> Result<Vec<Row>> {
         made
     })?;
     // It was closed with the last call, and has all of them now.
-    let Some(journal) = existing(&Home::locate()?)? else {
+    let home = Home::locate()?;
+    let Some(journal) = existing(&home)? else {
         return Ok(rows);
     };
     for (line, outcome) in driven.result {
-        rows.push(compared(&journal, &line, &outcome)?);
+        rows.push(compared(&home, &journal, &line, &outcome)?);
     }
     Ok(rows)
 }
 
 /// Two calls are compared by what the journal says of both.
-fn compared(journal: &Journal, then: &Line, outcome: &Outcome) -> Result<Row> {
+fn compared(home: &Home, journal: &Journal, then: &Line, outcome: &Outcome) -> Result<Row> {
     let filter = Filter {
         call_id: Some(outcome.call_id.to_string()),
         limit: Some(1),
@@ -162,7 +186,27 @@ fn compared(journal: &Journal, then: &Line, outcome: &Outcome) -> Result<Row> {
         (then, now) if then == now => format!("{now}, but others"),
         (then, now) => format!("then {then}, now {now}"),
     };
-    Ok(row(then, "differs", Some(why)))
+    let mut row = row(then, "differs", Some(why));
+    let results = Results::new(journal.store().clone(), home.path());
+    let texts = whole(&results, then).zip(whole(&results, &now).or_else(|| text(outcome)));
+    row.diff = texts.map(|(then, now)| difference(("then", &then), ("now", &now)));
+    Ok(row)
+}
+
+/// The whole result of a call, if it was kept and is not too large.
+fn whole(results: &Results, line: &Line) -> Option<String> {
+    let handle = line.body.handle.as_deref()?;
+    let file = results.open(&line.session, handle).ok()??;
+    let mut text = String::new();
+    file.take(LARGEST + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= LARGEST).then_some(text)
+}
+
+/// The same of one that was answered whole.
+fn text(outcome: &Outcome) -> Option<String> {
+    let whole = !outcome.meta.truncated && !outcome.meta.reduced && !outcome.meta.untrusted;
+    let texts = outcome.content.iter().filter_map(Block::as_text);
+    whole.then(|| texts.collect::<Vec<_>>().join("\n"))
 }
 
 fn row(line: &Line, result: &'static str, why: Option<String>) -> Row {
@@ -172,5 +216,6 @@ fn row(line: &Line, result: &'static str, why: Option<String>) -> Row {
         tool: line.tool.clone(),
         result,
         why,
+        diff: None,
     }
 }

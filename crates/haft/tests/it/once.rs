@@ -249,6 +249,42 @@ fn reading_calls_are_made_again_and_compared() {
         .says("no reading call");
 }
 
+/// Where the whole result of then is kept, the lines that differ are shown.
+#[test]
+fn a_replay_shows_what_became_of_a_long_result() {
+    let place = Place::new();
+    let lines = |changed: &str| -> String {
+        let lines = (0..9_000).map(|n| match n {
+            4_321 => format!("{changed}\n"),
+            n => format!("line {n}\n"),
+        });
+        lines.collect()
+    };
+    place.file("long.txt", lines("before"));
+    let made = place.call(
+        "file.read",
+        &json!({"path": "long.txt"}),
+        &["--session", "s"],
+    );
+    assert!(made["meta"]["handle"].is_string(), "{made}");
+    place.file("long.txt", lines("after"));
+    let ran = place.run(["replay", "s"]);
+    let out = &ran.exits(1).out;
+    for expected in ["--- then", "+++ now", "before", "after", " line 4320"] {
+        let line = out
+            .lines()
+            .find(|line| line.contains(expected.trim_start()));
+        assert!(line.is_some(), "{expected}: {out}");
+    }
+    assert!(!out.contains("line 1000"), "the rest is the same");
+    let rows = place.run(["replay", "s", "--json"]);
+    let rows = rows.exits(1).json();
+    let diff = rows[0]["diff"].as_str().unwrap();
+    let changed = diff.lines().skip(2);
+    let changed = changed.filter(|line| line.starts_with(['+', '-'])).count();
+    assert_eq!(changed, 2, "{diff}");
+}
+
 /// Long output is shortened, until its results keep being read in full.
 #[test]
 fn a_reducer_that_saves_nothing_is_switched_off_for_that_command() {
