@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_core::{Caller, CancelToken, EventSink, Identity, NoEvents, Person, Powers, ResolvePath};
+use haft_core::{
+    Caller, CancelToken, EventSink, Identity, NoEvents, Person, Powers, Recorder, ResolvePath,
+};
 use haft_host::FileResults;
 use haft_policy::{Layer, Places, Policy, PolicyConfig, Who};
 use haft_runtime::{
@@ -30,6 +32,7 @@ pub struct HouseBuilder {
     events: Option<Arc<dyn EventSink>>,
     remember: Option<RememberRule>,
     index: Option<IndexStore>,
+    recorder: Option<Arc<dyn Recorder>>,
 }
 
 impl House {
@@ -120,6 +123,12 @@ impl HouseBuilder {
         self
     }
 
+    #[must_use]
+    pub fn recording(mut self, recorder: Arc<dyn Recorder>) -> Self {
+        self.recorder = Some(recorder);
+        self
+    }
+
     /// Build it.
     ///
     /// # Panics
@@ -135,6 +144,9 @@ impl HouseBuilder {
         }
         if let Some(store) = self.index {
             runtime = runtime.keeping_index(store);
+        }
+        if let Some(recorder) = self.recorder {
+            runtime = runtime.recording(recorder);
         }
         runtime.install(&[pack()]).expect("fixture names are free");
         House {

@@ -24,6 +24,8 @@ pub(crate) struct Bar {
     pub(crate) cpu_ratio: Option<f64>,
     /// Never above this
     pub(crate) wall_ns: Option<f64>,
+    /// Never above this much memory; the figures of the row are bytes then, and no times
+    pub(crate) bytes: Option<f64>,
 }
 
 /// A question put to several sides in turn.
@@ -37,22 +39,10 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// A few rounds each to warm up, then the rounds that count.
-    pub(crate) fn measure(mut self, rounds: usize) -> Result<RowResult> {
-        if !self.sides.iter().any(|side| side.name() == self.peer) {
-            bail!("row `{}` has no side called `{}`", self.name, self.peer);
-        }
+    /// Take its rounds. A row that cannot be taken has failed, and the others go on.
+    pub(crate) fn measure(mut self, rounds: usize) -> RowResult {
         let mut series: Vec<Vec<Sample>> = vec![Vec::new(); self.sides.len()];
-        for _ in 0..WARM_UP {
-            for side in &mut self.sides {
-                side.round()?;
-            }
-        }
-        for _ in 0..rounds {
-            for (side, samples) in self.sides.iter_mut().zip(&mut series) {
-                samples.push(side.round()?);
-            }
-        }
+        let failed = self.rounds(rounds, &mut series).err();
         let sides = self
             .sides
             .iter()
@@ -68,12 +58,29 @@ impl Row {
                     .map(|samples| Spread::of(samples.into_iter())),
             })
             .collect();
-        Ok(RowResult {
+        RowResult {
             name: self.name,
             sides,
             peer: self.peer,
             bar: self.bar,
-        })
+            failed: failed.map(|error| format!("{error:#}")),
+        }
+    }
+
+    /// A few rounds each to warm up, then the rounds that count.
+    fn rounds(&mut self, rounds: usize, series: &mut [Vec<Sample>]) -> Result<()> {
+        if !self.sides.iter().any(|side| side.name() == self.peer) {
+            bail!("there is no side called `{}`", self.peer);
+        }
+        for round in 0..WARM_UP + rounds {
+            for (side, samples) in self.sides.iter_mut().zip(&mut *series) {
+                let sample = side.round()?;
+                if round >= WARM_UP {
+                    samples.push(sample);
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -112,6 +119,8 @@ pub(crate) struct RowResult {
     pub(crate) sides: Vec<SideResult>,
     pub(crate) peer: String,
     pub(crate) bar: Bar,
+    /// Why there are no figures, or not all
+    pub(crate) failed: Option<String>,
 }
 
 impl RowResult {
@@ -134,6 +143,9 @@ impl RowResult {
 
     /// The bars that our side did not hold, in words.
     pub(crate) fn missed(&self) -> Vec<String> {
+        if let Some(failed) = &self.failed {
+            return vec![failed.clone()];
+        }
         let Some(ours) = self.sides.first() else {
             return vec!["nothing was measured".to_owned()];
         };
@@ -160,6 +172,11 @@ impl RowResult {
         {
             missed.push(format!("{wall:.0} ns, above {bar:.0} ns"));
         }
+        if let Some(bar) = self.bar.bytes
+            && !matches!(wall.partial_cmp(&bar), Some(o) if o.is_le())
+        {
+            missed.push(format!("{wall:.0} bytes, above {bar:.0}"));
+        }
         missed
     }
 }
@@ -169,6 +186,7 @@ pub(crate) mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
+    use super::super::side::Late;
     use super::*;
 
     struct Scripted {
@@ -214,7 +232,7 @@ pub(crate) mod tests {
             peer: "B".into(),
             bar,
         };
-        let result = row.measure(a.len() - 1).unwrap();
+        let result = row.measure(a.len() - 1);
         let turns = turns.borrow().clone();
         (result, turns)
     }
@@ -267,6 +285,12 @@ pub(crate) mod tests {
         check(Some(1.0), None, &["2.00 x B, above 1.00"]);
         check(None, Some(39.0), &["40 ns, above 39 ns"]);
         let bar = Bar {
+            bytes: Some(39.0),
+            ..Bar::default()
+        };
+        let (result, _) = measured(&[0.0, 40.0], &[0.0, 20.0], bar);
+        assert_eq!(result.missed(), ["40 bytes, above 39"]);
+        let bar = Bar {
             wall_ns: Some(1.0),
             // The other side has no CPU time.
             cpu_ratio: Some(1.0),
@@ -274,5 +298,16 @@ pub(crate) mod tests {
         };
         let (result, _) = measured(&[0.0, f64::NAN], &[0.0, 1.0], bar);
         assert_eq!(result.missed().len(), 2);
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_taken_has_missed() {
+        let row = Row {
+            name: "row".into(),
+            sides: vec![Late::side("gone", "1", || bail!("not installed"))],
+            peer: "gone".into(),
+            bar: Bar::default(),
+        };
+        assert_eq!(row.measure(3).missed(), ["not installed"]);
     }
 }

@@ -6,11 +6,12 @@ use std::fs;
 use std::process::Command;
 use std::rc::Rc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::Bench;
 use super::measure::{Bar, Row};
+use super::peers::{self, output};
 use super::side::{Ask, Program};
 
 const AJV: &str = "ajv@8";
@@ -88,17 +89,7 @@ fn memory(bench: &Bench) -> Result<()> {
 }
 
 fn node(bench: &Bench) -> Result<Rc<RefCell<Program>>> {
-    let folder = bench.target.join("bench");
-    fs::create_dir_all(&folder)?;
-    if !folder.join("node_modules/ajv/package.json").exists() {
-        output(
-            Command::new("npm")
-                .args(["install", "--no-package-lock", "--no-audit", "--no-fund"])
-                .args(["--loglevel", "error", "--prefix", "."])
-                .arg(AJV)
-                .current_dir(&folder),
-        )?;
-    }
+    let folder = peers::npm(&bench.target.join("bench"), "ajv", &[AJV])?;
     let ajv = fs::read(folder.join("node_modules/ajv/package.json"))?;
     let ajv: Value = serde_json::from_slice(&ajv)?;
     let version = format!(
@@ -112,17 +103,4 @@ fn node(bench: &Bench) -> Result<Rc<RefCell<Program>>> {
         .arg(bench.root.join("xtask/bench/pipeline.mjs"))
         .arg(&folder);
     Program::start("node", &version, command)
-}
-
-fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {command:?}"))?;
-    if !output.status.success() {
-        bail!(
-            "{command:?} failed: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

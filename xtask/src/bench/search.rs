@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use super::measure::{Bar, Row};
+use super::peers;
 use super::side::{Ask, Program, Side};
 use super::tree;
 use crate::workspace::cargo;
@@ -173,7 +174,9 @@ impl World {
         let node = [
             "node".to_owned(),
             self.root.join("xtask/bench/glob.mjs").display().to_string(),
-            fast_glob(&self.bench)?.display().to_string(),
+            peers::npm(&self.bench, "fast-glob", &[FAST_GLOB])?
+                .display()
+                .to_string(),
             pattern.to_owned(),
         ];
         let mut sides = vec![
@@ -300,21 +303,6 @@ fn ripgrep(bench: &Path) -> Result<PathBuf> {
         }
     }
     Ok(program)
-}
-
-/// The folder that `fast-glob` is installed in.
-fn fast_glob(bench: &Path) -> Result<PathBuf> {
-    if !bench.join("node_modules/fast-glob/package.json").exists() {
-        let installed = Command::new("npm")
-            .args(["install", "--no-package-lock", "--no-audit", "--no-fund"])
-            .args(["--loglevel", "error", "--prefix", ".", FAST_GLOB])
-            .current_dir(bench)
-            .status()?;
-        if !installed.success() {
-            bail!("cannot install `{FAST_GLOB}`: {installed}");
-        }
-    }
-    Ok(bench.to_owned())
 }
 
 #[cfg(test)]

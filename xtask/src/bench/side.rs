@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write as _};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use super::Bench;
 use super::measure::Sample;
+use super::peers::output;
 use crate::workspace::cargo;
 
 pub(crate) trait Side {
@@ -54,25 +56,15 @@ impl Program {
 
     /// One of our own examples, as it is shipped.
     pub(crate) fn example(bench: &Bench, package: &str, name: &str) -> Result<Rc<RefCell<Self>>> {
-        let built = cargo()
-            .args(["build", "--profile", "dist", "--quiet", "-p", package])
-            .args(["--example", name])
-            .status()?;
-        if !built.success() {
-            bail!("cannot build the example `{name}` of `{package}`: {built}");
-        }
-        let described = Command::new("git")
-            .args(["describe", "--always", "--dirty"])
-            .output()?;
-        let version = String::from_utf8_lossy(&described.stdout).trim().to_owned();
-        let program = bench.target.join("dist/examples").join(name);
-        Program::start("haft", &version, Command::new(program))
+        let program = build_example(bench, package, name)?;
+        Program::start("haft", &our_version()?, Command::new(program))
     }
 
     fn ask(&mut self, line: &str) -> Result<Sample> {
         let answer = self.answer(line)?;
         let wall_ns = answer["ns_per_call"]
             .as_f64()
+            .or_else(|| answer["bytes"].as_f64())
             .with_context(|| format!("`{}` gave no `ns_per_call`: {answer}", self.name))?;
         Ok(Sample {
             wall_ns,
@@ -99,6 +91,34 @@ impl Program {
         serde_json::from_str(&answer)
             .with_context(|| format!("`{}` did not answer with JSON: {answer}", self.name))
     }
+}
+
+/// Build an example of ours as haft is shipped; the program.
+pub(crate) fn build_example(bench: &Bench, package: &str, name: &str) -> Result<PathBuf> {
+    let built = cargo()
+        .args(["build", "--profile", "dist", "--quiet", "-p", package])
+        .args(["--example", name])
+        .status()?;
+    if !built.success() {
+        bail!("cannot build the example `{name}` of `{package}`: {built}");
+    }
+    Ok(bench.target.join("dist/examples").join(name))
+}
+
+/// Build haft as it is shipped; the program.
+pub(crate) fn build_haft(bench: &Bench) -> Result<PathBuf> {
+    let built = cargo()
+        .args(["build", "--profile", "dist", "--quiet", "-p", "haft"])
+        .status()?;
+    if !built.success() {
+        bail!("cannot build `haft`: {built}");
+    }
+    Ok(bench.target.join("dist/haft"))
+}
+
+/// The commit that is measured.
+pub(crate) fn our_version() -> Result<String> {
+    output(Command::new("git").args(["describe", "--always", "--dirty"]))
 }
 
 /// A closed input ends the program by the protocol; waiting for it leaves no zombie.
@@ -145,6 +165,43 @@ impl Side for Ask {
 
     fn round(&mut self) -> Result<Sample> {
         self.program.borrow_mut().ask(&self.line)
+    }
+}
+
+/// A side that is made when its row begins: what is dear to have around, or may not come about.
+pub(crate) struct Late<F> {
+    name: String,
+    version: String,
+    make: F,
+    made: Option<Box<dyn Side>>,
+}
+
+impl<F: FnMut() -> Result<Box<dyn Side>> + 'static> Late<F> {
+    pub(crate) fn side(name: &str, version: &str, make: F) -> Box<dyn Side> {
+        Box::new(Late {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            make,
+            made: None,
+        })
+    }
+}
+
+impl<F: FnMut() -> Result<Box<dyn Side>>> Side for Late<F> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn round(&mut self) -> Result<Sample> {
+        let made = match &mut self.made {
+            Some(made) => made,
+            none => none.insert((self.make)()?),
+        };
+        made.round()
     }
 }
 

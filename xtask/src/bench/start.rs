@@ -7,20 +7,13 @@ use anyhow::{Context, Result, bail};
 
 use super::Bench;
 use super::measure::{Bar, Row, Sample};
-use super::side::Side;
-use crate::workspace::cargo;
+use super::side::{Side, build_haft};
 
 /// Starts a round: process starts vary, and one tells little.
 const STARTS: u32 = 10;
 
 pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
-    let built = cargo()
-        .args(["build", "--profile", "dist", "--quiet", "-p", "haft"])
-        .status()?;
-    if !built.success() {
-        bail!("cannot build `haft`: {built}");
-    }
-    let haft = bench.target.join("dist/haft");
+    let haft = build_haft(bench)?;
     let home = bench.target.join("bench/home");
     let mut call = Command::new(&haft);
     call.args(["call", "system.info", "--json"])

@@ -19,6 +19,10 @@ pub(crate) fn text(results: &[RowResult]) -> String {
         "cpu ratio".to_owned(),
     ]];
     for result in results {
+        let shown = match result.bar.bytes {
+            Some(_) => megabytes,
+            None => shown,
+        };
         for side in &result.sides {
             let cpu = |pick: fn(Spread) -> f64| {
                 side.cpu
@@ -94,6 +98,10 @@ fn shown(ns: f64) -> String {
     }
 }
 
+fn megabytes(bytes: f64) -> String {
+    format!("{:.1} MB", bytes / 1e6)
+}
+
 pub(crate) fn json(results: &[RowResult], rounds: usize) -> Value {
     let spread = |spread: Spread| json!({"min": spread.min, "median": spread.median});
     let rows: Vec<Value> = results
@@ -121,6 +129,7 @@ pub(crate) fn json(results: &[RowResult], rounds: usize) -> Value {
                     "ratio": result.bar.ratio,
                     "cpu_ratio": result.bar.cpu_ratio,
                     "wall_ns": result.bar.wall_ns,
+                    "bytes": result.bar.bytes,
                 },
                 "missed": result.missed(),
             })
