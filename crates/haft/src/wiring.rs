@@ -467,8 +467,11 @@ fn workers(config: &Config) -> Option<WorkersConfig> {
     section.enabled().then(|| WorkersConfig {
         count: section.count() as usize,
         memory: section.memory_mb() << 20,
-        // Our allocator takes a gigabyte of room at its start, unless it is told not to.
-        variables: vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())],
+        // Our allocator takes memory in large pieces ahead of need, and from a reserve of its own
+        // goes on without those that the kernel refuses.
+        variables: ["MIMALLOC_ARENA_RESERVE", "MIMALLOC_EAGER_COMMIT"]
+            .map(|name| (name.into(), "0".into()))
+            .into(),
         ..WorkersConfig::new(ourselves(WORKER).unwrap_or_default())
     })
 }
