@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::measure::{Bar, Row};
 use super::peers;
-use super::side::{Ask, Program, Side};
+use super::side::{Ask, Program, Side, build_haft};
 use super::tree;
 use crate::workspace::cargo;
 
@@ -53,15 +53,9 @@ impl World {
     fn prepare(bench: &Bench) -> Result<Self> {
         let folder = bench.target.join("bench");
         let tree = tree::prepare(&folder)?;
-        let built = cargo()
-            .args(["build", "--release", "--quiet", "-p", "haft"])
-            .status()?;
-        if !built.success() {
-            bail!("cannot build `haft`: {built}");
-        }
         let world = World {
             ripgrep: ripgrep(&folder)?,
-            haft: bench.target.join("release/haft"),
+            haft: build_haft(bench)?,
             bench: folder,
             root: bench.root.clone(),
             tree: tree.path,
