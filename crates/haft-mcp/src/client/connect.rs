@@ -17,6 +17,7 @@ use rmcp::transport::streamable_http_client::{
 
 use super::Records;
 use super::http::Line;
+use super::lane::Lane;
 use super::login::{Browser, Login, OauthSpec};
 use super::oversize::{Lines, MESSAGE};
 use super::remote::Service;
@@ -93,17 +94,19 @@ pub(super) fn with_program(
     slow: bool,
     program: &PartnerProgram,
     processes: &RunProcesses,
-) -> Result<(Partner, Greeting), ToolError> {
+) -> Result<(Partner, Arc<Lane>, Greeting), ToolError> {
     let (partner, reader, writer) = processes.partner(program)?;
+    let lane = Lane::new(writer);
+    let lines = Lines::new(reader, lane.clone());
     // Lines that are too large are replaced before they come here.
-    let transport = AsyncRwTransport::<RoleClient, _, _>::new(Lines::new(reader), writer)
+    let transport = AsyncRwTransport::<RoleClient, _, _>::new(lines, lane.writer())
         .with_max_line_length(MESSAGE + 1024);
     let lifecycle = match slow {
         true => ClientLifecycleMode::Initialize,
         false => lifecycle(),
     };
     let greeting = serve_client_with_lifecycle(side, transport, lifecycle);
-    Ok((partner, Box::pin(greeting)))
+    Ok((partner, lane, Box::pin(greeting)))
 }
 
 /// The login at a server, in the making.

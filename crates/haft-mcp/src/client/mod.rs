@@ -5,9 +5,11 @@
 mod beside;
 mod connect;
 mod definition;
+mod direct;
 mod events;
 mod fleet;
 mod http;
+mod lane;
 mod login;
 mod news;
 mod offered;

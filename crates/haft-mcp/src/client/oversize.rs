@@ -3,16 +3,23 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use haft_host::Reader;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, ReadBuf};
 
+use super::lane::Lane;
+
 /// Bytes of one message of a server.
 pub(super) const MESSAGE: usize = 32 * 1024 * 1024;
 /// Bytes at both ends of a message in which its id is looked for.
 const ENDS: usize = 1024;
+/// Bytes read at once: what a pipe holds.
+const CHUNK: usize = 64 * 1024;
+/// Bytes of a buffer that stay for the next message.
+const KEPT: usize = 1024 * 1024;
 
 /// The error in the place of an answer that is too large.
 pub(super) fn stand_in(id: &Value) -> String {
@@ -20,24 +27,30 @@ pub(super) fn stand_in(id: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message}}).to_string()
 }
 
-/// The lines of a server, those that are too large replaced.
+/// The lines of a server, whole: answers to our own calls go to those, the rest is handed on. In
+/// the place of one that is too large comes an error.
 pub(super) struct Lines {
     reader: Reader,
-    /// What was read of the line that goes on: its length, and its ends if it is too large
+    lane: Arc<Lane>,
+    space: Box<[u8]>,
+    /// What was read of the line that goes on; of one that is too large its beginning
+    line: Vec<u8>,
     length: usize,
-    head: Vec<u8>,
+    /// The end of one that is too large
     tail: Vec<u8>,
-    /// What waits to be handed over
+    /// What waits to be handed on
     waiting: Vec<u8>,
     given: usize,
 }
 
 impl Lines {
-    pub(super) fn new(reader: Reader) -> Self {
+    pub(super) fn new(reader: Reader, lane: Arc<Lane>) -> Self {
         Lines {
             reader,
+            lane,
+            space: vec![0; CHUNK].into(),
+            line: Vec::new(),
             length: 0,
-            head: Vec::new(),
             tail: Vec::new(),
             waiting: Vec::new(),
             given: 0,
@@ -47,49 +60,49 @@ impl Lines {
     /// Take in what was read, line by line.
     fn take(&mut self, mut read: &[u8]) {
         while !read.is_empty() {
-            let end = memchr(read);
-            let (part, ended) = match end {
-                Some(end) => (&read[..=end], true),
-                None => (read, false),
-            };
+            let end = read.iter().position(|byte| *byte == b'\n');
+            let part = &read[..end.map_or(read.len(), |end| end + 1)];
             read = &read[part.len()..];
-            if self.head.len() < ENDS {
-                let more = part.len().min(ENDS - self.head.len());
-                self.head.extend_from_slice(&part[..more]);
-            }
-            if self.length + part.len() <= MESSAGE {
-                self.waiting.extend_from_slice(part);
+            self.length += part.len();
+            if self.length <= MESSAGE {
+                self.line.extend_from_slice(part);
             } else {
-                if self.length <= MESSAGE {
-                    // Broken off here, what was handed over is no message.
-                    self.waiting.push(b'\n');
-                }
+                self.line.truncate(ENDS);
                 self.tail.extend_from_slice(part);
                 let excess = self.tail.len().saturating_sub(ENDS);
                 self.tail.drain(..excess);
             }
-            self.length += part.len();
-            if ended {
+            if end.is_some() {
                 self.end();
             }
         }
     }
 
     fn end(&mut self) {
-        if self.length > MESSAGE
-            && let Some(id) = id_of(&self.head, &self.tail)
-        {
-            self.waiting.extend_from_slice(stand_in(&id).as_bytes());
-            self.waiting.push(b'\n');
+        if self.length > MESSAGE {
+            let id = id_of(&self.line, &self.tail);
+            self.line.clear();
+            if let Some(id) = id {
+                self.line.extend_from_slice(stand_in(&id).as_bytes());
+                self.line.push(b'\n');
+            }
         }
+        if !self.line.is_empty() && !self.lane.takes(&self.line) {
+            self.waiting.extend_from_slice(&self.line);
+        }
+        self.line.clear();
+        // One large answer must not hold its memory for good.
+        self.line.shrink_to(KEPT);
         self.length = 0;
-        self.head.clear();
         self.tail.clear();
     }
 }
 
-fn memchr(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'\n')
+/// Nobody reads any more, so nobody will be answered.
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.lane.close();
+    }
 }
 
 /// The id of an answer, by its two ends: before the result, or after it.
@@ -126,17 +139,22 @@ impl AsyncRead for Lines {
                 this.given += more.len();
                 if this.given == this.waiting.len() {
                     this.waiting.clear();
+                    this.waiting.shrink_to(KEPT);
                     this.given = 0;
                 }
                 return Poll::Ready(Ok(()));
             }
-            let mut space = [0; 16 * 1024];
+            let mut space = std::mem::take(&mut this.space);
             let mut read = ReadBuf::new(&mut space);
-            ready!(Pin::new(&mut this.reader).poll_read(cx, &mut read))?;
-            if read.filled().is_empty() {
+            let polled = Pin::new(&mut this.reader).poll_read(cx, &mut read);
+            let filled = read.filled().len();
+            this.take(&space[..filled]);
+            this.space = space;
+            ready!(polled)?;
+            if filled == 0 {
+                this.lane.close();
                 return Poll::Ready(Ok(()));
             }
-            this.take(read.filled());
         }
     }
 }
@@ -147,7 +165,10 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     async fn read(input: Vec<u8>) -> Vec<String> {
-        let mut lines = Lines::new(Box::new(io::Cursor::new(input)));
+        let mut lines = Lines::new(
+            Box::new(io::Cursor::new(input)),
+            Lane::new(Box::new(tokio::io::sink())),
+        );
         let mut out = String::new();
         lines.read_to_string(&mut out).await.unwrap();
         out.lines()
@@ -164,10 +185,10 @@ mod tests {
         let last = format!("{{\"result\":\"{large}\",\"id\":\"b\"}}\n");
         let input = format!("{{\"id\":1}}\n{first}{last}{{\"id\":2}}\n");
         let lines = read(input.into_bytes()).await;
-        assert_eq!(lines.len(), 6, "{lines:?}");
+        assert_eq!(lines.len(), 4, "{lines:?}");
         assert_eq!(lines[0], "{\"id\":1}");
-        assert!(lines[2].contains("\"id\":7,\"error\""), "{}", lines[2]);
-        assert!(lines[4].contains("\"id\":\"b\",\"error\""), "{}", lines[4]);
-        assert_eq!(lines[5], "{\"id\":2}");
+        assert!(lines[1].contains("\"id\":7,\"error\""), "{}", lines[1]);
+        assert!(lines[2].contains("\"id\":\"b\",\"error\""), "{}", lines[2]);
+        assert_eq!(lines[3], "{\"id\":2}");
     }
 }

@@ -7,12 +7,15 @@ use std::time::Duration;
 use haft_core::{ErrorCode, ToolError};
 use haft_host::{Complaints, Partner};
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService};
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::connect::{self, Greeting, Hands, Way};
 use super::definition::Offered;
+use super::direct;
+use super::lane::Lane;
 use super::login::Login;
 use super::news::listen;
 use super::offered::offered;
@@ -40,6 +43,7 @@ pub struct RemoteSpec {
 }
 
 pub(super) type Service = RunningService<RoleClient, Side>;
+type Program = (Partner, Arc<Lane>);
 
 /// A server with its connection, if it has one.
 pub(super) struct Remote {
@@ -61,6 +65,9 @@ struct State {
 
 pub(super) struct Running {
     pub(super) service: Service,
+    /// The way of calls to a program, and what each says of its client
+    pub(super) lane: Option<Arc<Lane>>,
+    pub(super) about: Map<String, Value>,
     pub(super) shared: Arc<Shared>,
     used: StdMutex<Instant>,
     partner: StdMutex<Option<Partner>>,
@@ -71,6 +78,11 @@ pub(super) struct Running {
 impl Running {
     pub(super) fn is_over(&self) -> bool {
         self.service.is_transport_closed() || self.service.is_closed()
+    }
+
+    /// How much a program has said beside its answers to calls.
+    pub(super) fn heard(&self) -> Option<u64> {
+        self.lane.as_ref().map(|lane| lane.passed())
     }
 
     pub(super) fn touch(&self) {
@@ -206,10 +218,10 @@ impl Remote {
             None => START,
         };
         let mut slow = false;
-        let (partner, service) = loop {
-            let (partner, greeting) = self.reached(Side(shared.clone()), slow)?;
+        let (program, service) = loop {
+            let (program, greeting) = self.reached(Side(shared.clone()), slow)?;
             match tokio::time::timeout(patience, greeting).await {
-                Ok(Ok(service)) => break (partner, service),
+                Ok(Ok(service)) => break (program, service),
                 // It answers the first question when it has been given up: a program that takes
                 // long to start.
                 Ok(Err(
@@ -227,8 +239,11 @@ impl Remote {
             Err(_) => return Err(self.unavailable("it does not say what it offers")),
         };
         (self.renewed)(listed);
+        let (partner, lane) = program.unzip();
         let running = Arc::new(Running {
+            about: direct::about(&service),
             service,
+            lane,
             shared,
             used: StdMutex::new(Instant::now()),
             partner: StdMutex::new(partner),
@@ -246,17 +261,17 @@ impl Remote {
     }
 
     /// The server, started if it is a program, and how it is greeted.
-    fn reached(&self, side: Side, slow: bool) -> Result<(Option<Partner>, Greeting), ToolError> {
+    fn reached(&self, side: Side, slow: bool) -> Result<(Option<Program>, Greeting), ToolError> {
         match (&self.spec.way, &self.login) {
             (Way::Program(program), _) => {
-                let (partner, greeting) =
+                let (partner, lane, greeting) =
                     connect::with_program(side, slow, program, &self.hands.processes)?;
                 let mut complaints = self
                     .complaints
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner);
                 *complaints = partner.complaints();
-                Ok((Some(partner), greeting))
+                Ok((Some((partner, lane)), greeting))
             }
             (Way::Http(http), Some(login)) => {
                 let greeting = connect::over_http(side, http, login.clone());

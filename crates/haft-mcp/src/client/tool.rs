@@ -64,8 +64,8 @@ impl DynTool for RemoteTool {
     }
 }
 
-struct RemoteCall {
-    args: Value,
+pub(super) struct RemoteCall {
+    pub(super) args: Value,
     target: Target,
     repeat: Repeat,
     remote: Arc<Remote>,
@@ -144,21 +144,26 @@ impl RemoteCall {
     }
 
     /// The request to the server, and its answer in the words of MCP.
-    fn request<'a>(&'a self, running: &'a Running) -> BoxFuture<'a, Result<Value, ServiceError>> {
+    fn request<'a>(
+        &'a self,
+        cx: &'a ToolContext,
+        running: &'a Running,
+    ) -> BoxFuture<'a, Result<Value, ServiceError>> {
         let service = &running.service;
         let text = |key: &str| self.args[key].as_str().unwrap_or_default();
-        match &self.target {
-            Target::Tool(name) => {
+        match (&self.target, &running.lane) {
+            (Target::Tool(name), Some(lane)) => Box::pin(self.direct(cx, running, lane, name)),
+            (Target::Tool(name), None) => {
                 let mut params = CallToolRequestParams::new(name.clone());
                 params.arguments = self.args.as_object().cloned();
                 Box::pin(async move { value(&service.call_tool(params).await?) })
             }
-            Target::Resource(_) => {
+            (Target::Resource(_), _) => {
                 let uri = beside::uri_at(&self.remote.spec.name, text("uri"));
                 let params = ReadResourceRequestParams::new(uri);
                 Box::pin(async move { value(&service.read_resource(params).await?) })
             }
-            Target::Prompt(_) => {
+            (Target::Prompt(_), _) => {
                 let mut params = GetPromptRequestParams::new(text("name"));
                 params.arguments = self.args["arguments"].as_object().cloned();
                 Box::pin(async move { value(&service.get_prompt(params).await?) })
@@ -172,12 +177,16 @@ impl RemoteCall {
         running: &Running,
         mut listening: Listening,
     ) -> Result<Value, ToolError> {
-        let mut call = self.request(running);
+        let heard = running.heard();
+        let mut call = self.request(cx, running);
         loop {
             // Dropping the call tells the server that nobody waits for it any more.
             tokio::select! {
                 answer = &mut call => {
-                    listening.last_words(cx).await;
+                    // A program that has said nothing else has no last words.
+                    if heard.is_none() || heard != running.heard() {
+                        listening.last_words(cx).await;
+                    }
                     return answer.map_err(|error| self.failure(error));
                 }
                 () = cx.cancel.cancelled() => return Err(cancelled()),
@@ -194,7 +203,7 @@ impl RemoteCall {
     }
 
     /// A form of the server, for the person behind this call.
-    async fn ask(&self, cx: &ToolContext, mut form: Value) -> Value {
+    pub(super) async fn ask(&self, cx: &ToolContext, mut form: Value) -> Value {
         let message = form["message"].as_str().unwrap_or_default();
         form["message"] = format!(
             "The MCP server `{}` asks (do not enter secrets): {message}",

@@ -1,6 +1,8 @@
 //! Results in the words of MCP. Since 2026-07-28 a result names its type and its server, and what
 //! may be cached says for how long.
 
+use std::sync::Arc;
+
 use haft_core::{Block, ErrorCode, Outcome};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -52,19 +54,15 @@ pub(super) fn cacheable(
 }
 
 /// `tools/list` around a list that is ready JSON already.
-pub(super) fn tool_list(tools: &str, revision: Revision, config: &ServerConfig) -> Reply {
-    let mut out = Vec::with_capacity(tools.len() + 256);
-    out.extend_from_slice(br#"{"tools":"#);
-    out.extend_from_slice(tools.as_bytes());
-    if revision.is_stateless() {
-        let rest = format!(
+pub(super) fn tool_list(tools: Arc<str>, revision: Revision, config: &ServerConfig) -> Reply {
+    let rest = match revision.is_stateless() {
+        true => format!(
             r#","resultType":"complete","ttlMs":{LIST_MS},"cacheScope":"private","_meta":{}"#,
             server_meta(config)
-        );
-        out.extend_from_slice(rest.as_bytes());
-    }
-    out.push(b'}');
-    Reply::Result(out)
+        ),
+        false => String::new(),
+    };
+    Reply::Tools(tools, rest)
 }
 
 #[derive(Serialize)]

@@ -48,7 +48,7 @@ pub(super) fn tools(
         .session
         .definitions(&server.runtime, Shape::Mcp)
         .json();
-    Ok(tool_list(&tools, about.revision, &server.config))
+    Ok(tool_list(tools, about.revision, &server.config))
 }
 
 /// Everything that comes from the offer; a method that it does not have is none of ours.

@@ -117,6 +117,8 @@ fn is_id(raw: &str) -> bool {
 #[derive(Debug)]
 pub(crate) enum Reply {
     Result(Vec<u8>),
+    /// A result that is a list of tools, kept as JSON by whoever made it, and the fields after it
+    Tools(Arc<str>, String),
     Error(RpcError),
 }
 
@@ -128,17 +130,27 @@ impl Reply {
     /// The whole message, appended to `out`.
     pub(crate) fn write(&self, id: &str, out: &mut Vec<u8>) {
         match self {
-            Reply::Result(json) => {
-                out.reserve(json.len() + id.len() + 40);
-                out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-                out.extend_from_slice(id.as_bytes());
-                out.extend_from_slice(br#","result":"#);
-                out.extend_from_slice(json);
-                out.push(b'}');
+            Reply::Result(json) => response(id, &[json], out),
+            Reply::Tools(tools, rest) => {
+                let parts = [r#"{"tools":"#, tools, rest, "}"].map(str::as_bytes);
+                response(id, &parts, out);
             }
             Reply::Error(error) => out.extend_from_slice(&error_reply(Some(id), error)),
         }
     }
+}
+
+/// A message with a result that comes in parts.
+fn response(id: &str, result: &[&[u8]], out: &mut Vec<u8>) {
+    let length: usize = result.iter().map(|part| part.len()).sum();
+    out.reserve(length + id.len() + 40);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(br#","result":"#);
+    for part in result {
+        out.extend_from_slice(part);
+    }
+    out.push(b'}');
 }
 
 impl From<RpcError> for Reply {

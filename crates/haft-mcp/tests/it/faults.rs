@@ -84,7 +84,8 @@ impl Faulty {
             timeout: Duration::from_secs(60),
             idle: Duration::from_secs(300),
             disabled_tools: vec!["off".into()],
-            trust_annotations: false,
+            // Calls that may change something would wait for each other.
+            trust_annotations: mode == "reversed",
         };
         let runtime = house.runtime.clone();
         let hands = Hands {
@@ -138,6 +139,31 @@ async fn a_server_that_never_answers_is_given_up() {
     call.timeout = Some(Duration::from_millis(200));
     let outcome = faulty.runtime.call(&faulty.session, call).await;
     assert_eq!(outcome.code(), Some(ErrorCode::TimedOut), "{outcome:?}");
+    faulty.fleet.stop().await;
+    // The server reads to the end of its input, so it has heard of it by now.
+    assert!(faulty.folder.path().join("state").exists());
+}
+
+#[tokio::test]
+async fn answers_find_their_calls_in_any_order() {
+    let faulty = Faulty::new("reversed").await;
+    let call = |n: u32| {
+        let call = Call::new("mcp.faulty.work", json!({"number": n}));
+        faulty.runtime.call(&faulty.session, call)
+    };
+    let (first, second) = tokio::join!(call(1), call(2));
+    for (outcome, expected) in [(first, "{\"number\": 1}"), (second, "{\"number\": 2}")] {
+        assert!(outcome.text().contains(expected), "{outcome:?}");
+    }
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_wants_to_know_more_is_told_and_goes_on() {
+    let faulty = Faulty::new("rounds").await;
+    let outcome = faulty.call().await;
+    // Nobody here fills in forms.
+    assert!(outcome.text().contains("decline half way"), "{outcome:?}");
     faulty.fleet.stop().await;
 }
 

@@ -8,6 +8,7 @@ import time
 
 MODE = sys.argv[1]
 STATE = sys.argv[2] if len(sys.argv) > 2 else None
+EARLIER = []
 
 
 def send(message):
@@ -20,6 +21,8 @@ def tool(name, description="Answer"):
 
 
 def tools():
+    if MODE == "reversed":
+        return [tool("work") | {"annotations": {"readOnlyHint": True}}]
     if MODE == "many":
         return [tool(f"tool_{n}") for n in range(5000)]
     if MODE == "duplicates":
@@ -36,8 +39,28 @@ def answer(request, text="done"):
     send({"jsonrpc": "2.0", "id": request["id"], "result": {"content": content}})
 
 
+def told(request):
+    return json.dumps(request["params"]["arguments"])
+
+
 def call(request):
+    EARLIER.append(request)
     if MODE == "never":
+        return
+    if MODE == "reversed":
+        if len(EARLIER) == 2:
+            for one in reversed(EARLIER):
+                answer(one, told(one))
+        return
+    if MODE == "rounds":
+        responses = request["params"].get("inputResponses")
+        if responses is None:
+            form = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}
+            send({"jsonrpc": "2.0", "id": request["id"], "result": {
+                "resultType": "input_required", "requestState": "half way",
+                "inputRequests": {"who": {"method": "elicitation/create", "params": form}}}})
+        else:
+            answer(request, responses["who"]["action"] + " " + request["params"]["requestState"])
         return
     if MODE == "twice":
         answer(request)
@@ -97,6 +120,9 @@ def main():
             send({"jsonrpc": "2.0", "id": request["id"], "result": {"tools": tools()}})
         elif method == "tools/call":
             call(request)
+        elif method == "notifications/cancelled" and MODE == "never":
+            if request["params"]["requestId"] == EARLIER[-1]["id"]:
+                open(STATE, "w").close()
         elif "id" in request and "method" in request:
             send({"jsonrpc": "2.0", "id": request["id"],
                   "error": {"code": -32601, "message": "no such method"}})
