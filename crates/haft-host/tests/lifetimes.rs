@@ -275,9 +275,11 @@ fn many_floods_are_held_in_little_memory() {
         };
         round(300_000).await;
         let filled = peak();
-        assert!(filled - before < 40_000, "{} kB for 64", filled - before);
+        let held = filled.saturating_sub(before);
+        assert!(held < 40_000, "{held} kB for 64");
         round(3_300_000).await;
-        let grown = peak() - filled;
+        // The kernel counts in batches, so a peak may read a little lower later on.
+        let grown = peak().saturating_sub(filled);
         assert!(grown < 8_000, "{grown} kB more at the peak");
         for session in &sessions {
             assert!(session.ended(None).await.well());
