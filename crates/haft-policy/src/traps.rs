@@ -2,7 +2,7 @@
 //! allow rule that ends in `*` does not cover them; a rule that spells one out does. A table: a
 //! new program is one row.
 
-use crate::shell::Word;
+use crate::shell::{Word, takes_commands};
 
 struct Traps {
     programs: &'static [&'static str],
@@ -389,56 +389,6 @@ const PATTERN_FIRST: &[&str] = &[
     "grep", "egrep", "fgrep", "rg", "sed", "gsed", "awk", "gawk", "jq",
 ];
 
-/// Programs whose first word says what they do.
-const COMMANDERS: &[&str] = &[
-    "apt",
-    "apt-get",
-    "aws",
-    "az",
-    "brew",
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "conda",
-    "deno",
-    "dnf",
-    "docker",
-    "docker-compose",
-    "gcloud",
-    "gem",
-    "gh",
-    "git",
-    "glab",
-    "go",
-    "helm",
-    "hg",
-    "ip",
-    "jj",
-    "kubectl",
-    "launchctl",
-    "nix",
-    "npm",
-    "openssl",
-    "pacman",
-    "pip",
-    "pip3",
-    "pnpm",
-    "podman",
-    "poetry",
-    "rustup",
-    "service",
-    "snap",
-    "svn",
-    "systemctl",
-    "terraform",
-    "tofu",
-    "uv",
-    "yarn",
-    "yum",
-    "zypper",
-];
-
 /// Whether one of the words that a rule's `*` would stand for is a trap of this program.
 pub(crate) fn smuggles(program: &str, rest: &[&Word]) -> bool {
     let texts = || rest.iter().map(|word| word.text.as_str());
@@ -451,7 +401,7 @@ pub(crate) fn smuggles(program: &str, rest: &[&Word]) -> bool {
     }
     // Which of its commands runs is then up to the files that lie about.
     let first = rest.iter().find(|word| !word.text.starts_with('-'));
-    if COMMANDERS.contains(&program) && first.is_some_and(|word| word.glob) {
+    if takes_commands(program) && first.is_some_and(|word| word.glob) {
         return true;
     }
     TABLE

@@ -10,7 +10,7 @@ mod unwrap;
 mod wrappers;
 
 pub(crate) use unwrap::base;
-pub(crate) use wrappers::{is_interpreter, is_shell, is_wrapper};
+pub(crate) use wrappers::{is_interpreter, is_shell, is_wrapper, takes_commands};
 
 /// Longest line that is looked at, in bytes.
 pub const MAX_LINE: usize = 64 * 1024;

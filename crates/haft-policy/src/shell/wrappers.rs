@@ -337,6 +337,61 @@ pub(crate) fn is_shell(program: &str) -> bool {
     SHELLS.contains(&program)
 }
 
+/// Programs whose first word says what they do.
+const COMMANDERS: &[&str] = &[
+    "apt",
+    "apt-get",
+    "aws",
+    "az",
+    "brew",
+    "bun",
+    "bundle",
+    "cargo",
+    "composer",
+    "conda",
+    "deno",
+    "dnf",
+    "docker",
+    "docker-compose",
+    "gcloud",
+    "gem",
+    "gh",
+    "git",
+    "glab",
+    "go",
+    "helm",
+    "hg",
+    "ip",
+    "jj",
+    "kubectl",
+    "launchctl",
+    "nix",
+    "npm",
+    "openssl",
+    "pacman",
+    "pip",
+    "pip3",
+    "pnpm",
+    "podman",
+    "poetry",
+    "rustup",
+    "service",
+    "snap",
+    "svn",
+    "systemctl",
+    "terraform",
+    "tofu",
+    "uv",
+    "yarn",
+    "yum",
+    "zypper",
+];
+
+/// Whether the first word after a program says what it does.
+pub(crate) fn takes_commands(program: &str) -> bool {
+    COMMANDERS.contains(&program)
+}
+
 /// Versions in a name (`python3.12`, `lua5.4`, `perl5`) are looked through.
 pub(crate) fn is_interpreter(program: &str) -> bool {
     let bare = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
