@@ -35,9 +35,9 @@ pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
 pub use listen::{Listener, listen};
 pub use place::{Change, Kind, State, Verb};
 pub use process::{
-    CALL_VARIABLE, Finished, LONGEST_TIMEOUT, Log, LoginConfig, OUTPUT_CHARS, ProcessConfig,
-    Program, RunProcesses, Session, SessionEnd, SessionRequest, ShellRequest, TAIL_CHARS,
-    TerminalSize, Wanted, Watch, guardian_main, session_main, settle, signal_name,
+    CALL_VARIABLE, CUT_NOTE, Finished, LONGEST_TIMEOUT, Log, LoginConfig, OUTPUT_CHARS,
+    ProcessConfig, Program, RunProcesses, Session, SessionEnd, SessionRequest, ShellRequest,
+    TAIL_CHARS, TerminalSize, Wanted, Watch, guardian_main, session_main, settle, signal_name,
 };
 pub use process::{Complaints, Partner, PartnerProgram};
 pub use results::{Attachments, FileResults, KeptResults, ResultWriter};

@@ -70,10 +70,12 @@ impl Policy {
         };
         for layer in &self.layers {
             if !layer.profiles.contains_key(profile) {
-                let known = layer.profiles.keys().map(String::as_str);
+                let known: Vec<&str> = layer.profiles.keys().map(String::as_str).collect();
+                let hint = did_you_mean(profile, known.iter().copied())
+                    .unwrap_or_else(|| format!("there are {}", known.join(", ")));
                 return Err(
                     PolicyError::new(&layer.from, format!("unknown profile: `{profile}`"))
-                        .hint(did_you_mean(profile, known)),
+                        .hint(Some(hint)),
                 );
             }
         }

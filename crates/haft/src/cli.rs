@@ -113,7 +113,7 @@ pub(crate) struct Manner {
     #[arg(long, value_name = "CHARS")]
     pub(crate) budget: Option<usize>,
     /// Milliseconds after which a call is ended
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
     #[command(flatten)]
     pub(crate) seat: Seat,

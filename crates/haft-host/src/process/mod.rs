@@ -40,7 +40,7 @@ pub use guardian::guardian_main;
 pub use login::LoginConfig;
 pub use partner::{Complaints, Partner, PartnerProgram};
 pub use prepare::session_main;
-pub use record::{OUTPUT_CHARS, TAIL_CHARS};
+pub use record::{CUT_NOTE, OUTPUT_CHARS, TAIL_CHARS};
 pub use run::{Finished, ShellRequest, Watch};
 pub use sessions::{Log, Program, Session, SessionEnd, SessionRequest, Wanted};
 pub use signals::signal_name;

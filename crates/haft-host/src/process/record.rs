@@ -7,6 +7,8 @@ use super::text::{Decoder, Tail, last_chars};
 
 /// Characters of output that a finished command answers with.
 pub const OUTPUT_CHARS: usize = 200_000;
+/// How the last line of a kept output begins that is not all of it.
+pub const CUT_NOTE: &str = "[cut: the command wrote ";
 /// Characters of the end that are always there.
 pub const TAIL_CHARS: usize = 4_000;
 
@@ -50,6 +52,8 @@ pub(super) struct Recorded {
     pub(super) bytes: u64,
     pub(super) chars: usize,
     pub(super) handle: Option<String>,
+    /// Bytes of the beginning that it holds, if that is not all
+    pub(super) kept_bytes: Option<u64>,
     pub(super) spill_error: Option<io::Error>,
 }
 
@@ -110,6 +114,7 @@ impl<'a> Record<'a> {
             truncated,
             bytes: self.bytes,
             chars: self.chars,
+            kept_bytes: self.spill.cut.then_some(self.spill.written),
             handle: self.spill.open.map(|(handle, _)| handle),
             spill_error: self.spill.error,
         }
@@ -142,7 +147,7 @@ impl Spill {
             return;
         };
         let note = if self.cut {
-            format!("\n[cut: the command wrote {bytes} bytes, `shell.max_output` keeps {max}]\n")
+            format!("\n{CUT_NOTE}{bytes} bytes, `shell.max_output` keeps {max}]\n")
         } else {
             String::new()
         };
@@ -215,6 +220,8 @@ mod tests {
     fn the_cut_is_stated() {
         let (recorded, whole) = record(1_000_000, 300_007);
         assert!(recorded.handle.is_some() && whole.len() < 300_200);
+        let kept = recorded.kept_bytes.unwrap();
+        assert!((300_000..=300_007).contains(&kept), "{kept}");
         assert!(whole.ends_with(&format!(
             "\n[cut: the command wrote {} bytes, `shell.max_output` keeps 300007]\n",
             recorded.bytes

@@ -76,6 +76,8 @@ pub struct Finished {
     pub total_chars: usize,
     /// Where the whole output can be read, when `output` is not all of it
     pub handle: Option<String>,
+    /// Bytes of the beginning that it holds, if that is not all
+    pub kept_bytes: Option<u64>,
     /// Why there is none, if there should be
     pub keep_error: Option<String>,
     /// What it changed that cannot be put back
@@ -301,6 +303,7 @@ fn report(status: Option<WaitIdStatus>, stop: Stop, recorded: Recorded, times: T
         total_bytes: recorded.bytes,
         total_chars: recorded.chars,
         handle: recorded.handle,
+        kept_bytes: recorded.kept_bytes,
         keep_error: recorded.spill_error.map(|error| error.to_string()),
         lost: Vec::new(),
     }

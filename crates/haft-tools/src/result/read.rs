@@ -99,6 +99,10 @@ fn output(handle: &str, found: Found) -> Output {
             Some(_) => "[no line matches]",
             None => "[no such lines]",
         });
+        // What was looked for may stand in what was not kept.
+        if let Some(cut) = &found.cut {
+            text.push_str(&format!("\n{cut}"));
+        }
     }
     if found.unshown > 0 {
         text.push_str(&format!(

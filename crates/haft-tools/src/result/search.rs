@@ -7,6 +7,7 @@ use std::io::{BufRead, Read};
 use std::ops::Range;
 
 use haft_core::{CancelToken, ErrorCode, ToolError};
+use haft_host::CUT_NOTE;
 use regex::Regex;
 
 /// Bytes of a line that are looked at together.
@@ -50,6 +51,8 @@ pub(super) struct Found {
     pub(super) match_lines: Vec<u64>,
     /// Matching lines for which there was no room
     pub(super) unshown: u64,
+    /// The line that says that what is kept is not all, if it was come to
+    pub(super) cut: Option<String>,
 }
 
 pub(super) fn search(
@@ -69,6 +72,10 @@ pub(super) fn search(
         if piece.line < query.from {
             continue;
         }
+        show.found.cut = piece
+            .text
+            .starts_with(CUT_NOTE)
+            .then(|| piece.text.trim_end().to_owned());
         let go_on = match &query.regex {
             Some(regex) => {
                 show.matching(&piece, regex);

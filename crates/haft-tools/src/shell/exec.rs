@@ -342,6 +342,12 @@ fn told(finished: &Finished, story: Story, error: Option<&ToolError>) -> String 
         let total = finished.total_chars;
         text.push_str(&format!("[the beginning {reason}; {total} chars in all]\n"));
     }
+    if let (Some(kept), Some(_)) = (finished.kept_bytes, &finished.handle) {
+        let total = finished.total_bytes;
+        text.push_str(&format!(
+            "[of {total} bytes the first {kept} are kept behind the handle (`shell.max_output`)]\n"
+        ));
+    }
     match story.told(&finished.output, finished.total_chars) {
         Some(story) if finished.truncated => text.push_str(&story),
         _ => text.push_str(&finished.output),

@@ -16,7 +16,10 @@ use crate::wiring::{House, Wants};
 
 /// One entry of the array.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a call: `{\"id\", \"name\", \"args\"}`"
+)]
 struct Item {
     #[serde(default, rename = "id")]
     _id: Option<Value>,

@@ -258,7 +258,10 @@ fn print(report: &Report) {
     facts.extend(confinement(&report.isolation));
     facts.push((
         "remembered",
-        format!("{} rules (haft policy rules)", report.remembered),
+        match report.remembered {
+            1 => "1 rule (haft policy rules)".to_owned(),
+            count => format!("{count} rules (haft policy rules)"),
+        },
     ));
     table::print(
         &["", ""],

@@ -191,6 +191,22 @@ fn a_needle_in_100_mb_is_found_with_4_kb_in_context() {
 }
 
 #[test]
+fn what_was_not_kept_is_said_where_it_is_looked_for() {
+    let place = Place::with_config("shell: {max_output: 300000}\n");
+    place.file("hay.txt", haystack(1 << 20, "needle-4242 is here"));
+    let args = json!({"command": "cat hay.txt"});
+    let outcome = place.call("shell.exec", &args, &["--yes"]);
+    let first = text(&outcome).lines().next().unwrap_or_default().to_owned();
+    assert!(first.contains("are kept behind the handle"), "{first}");
+    let handle = outcome["meta"]["handle"].as_str().unwrap();
+    let args = json!({"handle": handle, "regex": "no-such-needle"});
+    let found = place.call("result.read", &args, &[]);
+    let found = text(&found);
+    assert!(found.contains("[no line matches]"), "{found}");
+    assert!(found.contains("`shell.max_output` keeps 300000"), "{found}");
+}
+
+#[test]
 fn coding_refuses_the_shell_and_says_by_which_rule() {
     let place = Place::new();
     let ran = place.run(["policy", "explain", "shell.exec", "--profile", "coding"]);

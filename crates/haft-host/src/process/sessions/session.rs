@@ -182,6 +182,7 @@ impl Session {
             total_bytes: ring.bytes(),
             total_chars: ring.chars() as usize,
             handle: end.handle.clone().filter(|_| truncated),
+            kept_bytes: None,
             keep_error: ring.error.map(|error| error.to_string()),
             lost: Vec::new(),
         })
