@@ -257,11 +257,8 @@ fn print(report: &Report) {
     }
     facts.extend(confinement(&report.isolation));
     facts.push((
-        "remembered",
-        match report.remembered {
-            1 => "1 rule (haft policy rules)".to_owned(),
-            count => format!("{count} rules (haft policy rules)"),
-        },
+        "remembered rules",
+        format!("{} (haft policy rules)", report.remembered),
     ));
     table::print(
         &["", ""],
