@@ -257,8 +257,8 @@ fn print(report: &Report) {
     }
     facts.extend(confinement(&report.isolation));
     facts.push((
-        "remembered rules",
-        format!("{} (haft policy rules)", report.remembered),
+        "remembered",
+        format!("rules: {} (haft policy rules)", report.remembered),
     ));
     table::print(
         &["", ""],
