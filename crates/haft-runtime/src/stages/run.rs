@@ -51,8 +51,11 @@ pub(crate) async fn tool(
     recheck(flight, &*prepared, judged, approved.as_ref())?;
     let limits = Limits::of(flight);
     if !flight.cx.dry_run {
-        let result = within(limits, &flight.cx, prepared.run(&flight.cx)).await;
-        return result.map(|output| held_to_promise(flight, output));
+        let mut result = within(limits, &flight.cx, prepared.run(&flight.cx)).await;
+        if let Ok(output) = &mut result {
+            hold_to_promise(flight, output);
+        }
+        return result;
     }
     let previews = flight.entry().is_some_and(|entry| entry.spec().has_preview);
     // A preview that runs a command is as good as a run: what asks is asked first.
@@ -71,17 +74,17 @@ pub(crate) async fn tool(
 
 /// An answer that is not what its tool promises is a failure: whoever reads it by the schema would
 /// be misled. What it says stays readable.
-fn held_to_promise(flight: &Flight<'_>, mut output: Output) -> Output {
+fn hold_to_promise(flight: &Flight<'_>, output: &mut Output) {
     let entry = flight.entry();
     let Some(schema) = entry.and_then(|entry| entry.output_schema()) else {
-        return output;
+        return;
     };
     if output.error.is_some() {
-        return output;
+        return;
     }
     let problem = match &output.structured {
         None => "there is no structured content".to_owned(),
-        Some(value) if schema.accepts(value) => return output,
+        Some(value) if schema.accepts(value) => return,
         Some(value) => match schema.errors(value).next() {
             Some(error) => match error.instance_path().to_string() {
                 whole if whole.is_empty() => "its structured content does not fit".to_owned(),
@@ -91,12 +94,11 @@ fn held_to_promise(flight: &Flight<'_>, mut output: Output) -> Output {
         },
     };
     output.structured = None;
-    output.but_failed(
-        ToolError::failed(format!(
-            "the answer is not what the tool promises: {problem}"
-        ))
-        .hint("the call was made; its answer does not match the tool's output schema"),
-    )
+    let told = format!("the answer is not what the tool promises: {problem}");
+    output.error = Some(
+        ToolError::failed(told)
+            .hint("the call was made; its answer does not match the tool's output schema"),
+    );
 }
 
 fn recheck(
