@@ -16,7 +16,7 @@ use super::side::{Ask, Program, Side, build_haft};
 use super::tree;
 use crate::workspace::cargo;
 
-const RIPGREP: &str = "15";
+const RIPGREP: &str = "15.2.0";
 const FAST_GLOB: &str = "fast-glob@3";
 
 /// What is searched for, and what each pattern stands for.
