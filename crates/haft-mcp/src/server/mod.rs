@@ -6,7 +6,6 @@ mod answer;
 mod aside;
 mod asker;
 mod call;
-mod clock;
 mod connection;
 mod describe;
 mod http;

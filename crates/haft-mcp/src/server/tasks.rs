@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use haft_core::CancelToken;
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -16,7 +17,6 @@ use super::Server;
 use super::answer::result;
 use super::aside::Waiting;
 use super::asker::{Asker, Wanted};
-use super::clock::iso;
 use super::connection::{Connection, Routed};
 use super::describe::parse;
 use super::outbox::Outbox;
@@ -356,6 +356,11 @@ fn related(id: &str, message: Vec<u8>) -> Vec<u8> {
     Value::Object(fields).to_string().into_bytes()
 }
 
+/// A point in time as the protocol writes it: in UTC, to the millisecond.
+fn iso(time: SystemTime) -> String {
+    Timestamp::try_from(time).map_or_else(|_| String::new(), |time| format!("{time:.3}"))
+}
+
 /// What a client is told about tasks, by its revision.
 pub(super) fn declare(capabilities: &mut Value, revision: Revision) {
     if revision.is_stateless() {
@@ -366,5 +371,18 @@ pub(super) fn declare(capabilities: &mut Value, revision: Revision) {
             "cancel": {},
             "requests": {"tools": {"call": {}}},
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::UNIX_EPOCH;
+
+    #[test]
+    fn moments() {
+        let at = |millis| iso(UNIX_EPOCH + Duration::from_millis(millis));
+        assert_eq!(at(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(at(951_782_400_070), "2000-02-29T00:00:00.070Z");
     }
 }

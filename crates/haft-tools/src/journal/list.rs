@@ -3,7 +3,7 @@
 use haft_core::{
     Effects, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_store::{Filter, Line, State};
+use haft_store::{Filter, Line};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -65,8 +65,7 @@ impl Tool for List {
             limit: Some(self.limit.unwrap_or(LIMIT) as usize),
             ..Filter::default()
         };
-        let mut calls = power.calls(filter).await?;
-        calls.retain(|line| line.state != State::Note);
+        let calls = power.calls(filter).await?;
         let lines: Vec<String> = calls.iter().map(line).collect();
         let text = match lines.is_empty() {
             true => "[no calls]".to_owned(),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use haft_core::{Capability, Effects, Power, Resource, ToolContext, ToolError};
-use haft_store::{Durability, Filter, Journal, Line, StoreError};
+use haft_store::{Durability, Filter, Journal, Line, State, StoreError};
 
 use crate::Reach;
 
@@ -55,10 +55,12 @@ impl ReadJournal {
         let found = tokio::task::spawn_blocking(move || {
             // Where nothing can be written, what is there can be read all the same.
             let _ = written.wait();
-            journal.list(&filter)
+            let mut lines = journal.list(&filter)?;
+            lines.retain(|line| line.state != State::Note);
+            Ok(lines)
         });
         match found.await {
-            Ok(lines) => lines.map_err(|error| told(&error)),
+            Ok(lines) => lines.map_err(|error: StoreError| told(&error)),
             Err(error) => Err(ToolError::failed("reading the journal broke off").caused_by(error)),
         }
     }

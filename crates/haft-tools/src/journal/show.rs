@@ -3,7 +3,7 @@
 use haft_core::{
     Effects, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_store::{Filter, State};
+use haft_store::Filter;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -58,7 +58,6 @@ impl Tool for Show {
             ..Filter::default()
         };
         let mut calls = power.calls(filter).await?;
-        calls.retain(|line| line.state != State::Note);
         // The newest: an id may have been used again.
         let Some(line) = calls.pop() else {
             let call: String = self.call.chars().take(80).collect();
