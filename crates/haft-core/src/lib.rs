@@ -39,7 +39,7 @@ pub use error::{ErrorBody, ErrorCode, ToolError};
 pub use event::{CallTag, Event, EventKind, EventSink, NoEvents};
 pub use journal::{Earlier, EarlierState, Ending, Intent, Recorder, Ruling};
 pub use name::{api_name, canonical_module, module_aliases, module_of};
-pub use outcome::{Block, Meta, Outcome, Output};
+pub use outcome::{Block, Meta, Outcome, Output, OutputBody};
 pub use pack::Pack;
 pub use reduce::{ReduceContext, Reducer};
 pub use results::{KeptResult, ResultStore, session_folder};

@@ -1,5 +1,6 @@
 //! The answer to a call. A failed tool is an answer too.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -51,10 +52,14 @@ impl Block {
     }
 }
 
-/// What a tool gives back. `error` is set when it did its work and the work failed, as a command
-/// with a bad exit code: content and structured then tell what happened.
+/// What a tool gives back. One word wide, because it is handed on from stage to stage.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct Output(Box<OutputBody>);
+
+/// `error` is set when the tool did its work and the work failed, as a command with a bad exit
+/// code: content and structured then tell what happened.
+#[derive(Debug, Default)]
+pub struct OutputBody {
     pub content: Vec<Block>,
     pub structured: Option<Value>,
     pub error: Option<ToolError>,
@@ -67,23 +72,28 @@ pub struct Output {
 }
 
 impl Output {
+    pub fn blocks(content: Vec<Block>) -> Self {
+        Output(Box::new(OutputBody {
+            content,
+            ..OutputBody::default()
+        }))
+    }
+
     pub fn text(text: impl Into<String>) -> Self {
-        Output {
-            content: vec![Block::text(text)],
-            ..Output::default()
-        }
+        Output::blocks(vec![Block::text(text)])
     }
 
     pub fn structured(value: Value) -> Self {
-        Output {
-            structured: Some(value),
-            ..Output::default()
-        }
+        Output::default().and_structured(value)
     }
 
     /// Nothing but what went wrong.
     pub fn failed(error: ToolError) -> Self {
         Output::default().but_failed(error)
+    }
+
+    pub fn into_body(self) -> OutputBody {
+        *self.0
     }
 
     #[must_use]
@@ -108,6 +118,20 @@ impl Output {
     pub fn but_failed(mut self, error: ToolError) -> Self {
         self.error = Some(error);
         self
+    }
+}
+
+impl Deref for Output {
+    type Target = OutputBody;
+
+    fn deref(&self) -> &OutputBody {
+        &self.0
+    }
+}
+
+impl DerefMut for Output {
+    fn deref_mut(&mut self) -> &mut OutputBody {
+        &mut self.0
     }
 }
 

@@ -89,12 +89,13 @@ impl Tool for Noop {
     }
 }
 
-/// The same eight fields as the peer's.
-fn args() -> Value {
-    json!({
+/// The same name and eight fields as the peer's, made once as there.
+fn noop() -> (Arc<str>, Arc<Value>) {
+    let args = json!({
         "path": "src/main.rs", "content": "hello", "offset": 10, "limit": 200,
         "recursive": true, "mode": "text", "tags": ["a", "b"], "ratio": 0.5,
-    })
+    });
+    (Noop::NAME.into(), args.into())
 }
 
 /// One of many: a real schema under another name.
@@ -248,11 +249,11 @@ impl Bench {
 
     async fn single(&self, count: usize) -> Value {
         let mut listener = self.bus.listen();
-        let args = Arc::new(args());
+        let (name, args) = noop();
         let mut heard = 0;
         let clock = Clock::start();
         for _ in 0..count {
-            let call = Call::new("bench.noop", args.clone());
+            let call = Call::new(name.clone(), args.clone());
             let outcome = black_box(self.runtime.call(&self.session, call).await);
             assert!(outcome.ok, "{outcome:?}");
             heard += heard_by(&mut listener);
@@ -263,13 +264,13 @@ impl Bench {
 
     async fn batch(&self, count: usize) -> Value {
         let mut listener = self.bus.listen();
-        let args = Arc::new(args());
+        let (name, args) = noop();
         let mut heard = 0;
         let batches = count.div_ceil(BATCH);
         let clock = Clock::start();
         for _ in 0..batches {
             let calls = (0..BATCH)
-                .map(|_| Call::new("bench.noop", args.clone()))
+                .map(|_| Call::new(name.clone(), args.clone()))
                 .collect();
             let outcomes = black_box(self.runtime.execute_parallel(&self.session, calls).await);
             assert!(outcomes.iter().all(|outcome| outcome.ok));

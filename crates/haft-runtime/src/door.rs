@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::mem;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Instant;
 
 use futures_util::StreamExt;
 use futures_util::future::OptionFuture;
@@ -12,8 +13,9 @@ use haft_core::{Call, Caller, Outcome, ToolError};
 use haft_policy::Who;
 use serde_json::Value;
 
-use crate::scheduler::Ticket;
-use crate::{Entry, Explanation, Filters, Runtime, Session, pipeline};
+use crate::flight::{Gate, Landed};
+use crate::scheduler::Lane;
+use crate::{Entry, Explanation, Filters, Runtime, Session, View, pipeline};
 
 impl Runtime {
     /// A caller enters.
@@ -23,16 +25,16 @@ impl Runtime {
 
     /// Make one call. The answer is always an outcome.
     pub async fn call(&self, session: &Session, call: Call) -> Outcome {
-        let ticket = self.ticket(session);
-        pipeline::walk(self, session, call, ticket, session.budget()).await
+        let view = session.view(self);
+        let landed = pipeline::walk(self.gate(session, &view), call, Instant::now()).await;
+        *landed.outcome
     }
 
     /// Make many calls at once: they overlap unless their effects conflict, and then run in the
     /// order given. Results come in that order too, and share the session's budget evenly.
     pub async fn execute_parallel(&self, session: &Session, calls: Vec<Call>) -> Vec<Outcome> {
-        let tickets: Vec<_> = calls.iter().map(|_| self.ticket(session)).collect();
-        self.execute(session, calls, tickets, session.budget())
-            .await
+        let view = session.view(self);
+        execute(self.gate(session, &view), calls).await
     }
 
     /// The same for calls that another call makes, on its budget. That call holds its place in the
@@ -43,56 +45,35 @@ impl Runtime {
         calls: Vec<Call>,
         budget: usize,
     ) -> Vec<Outcome> {
-        let scheduler = self.scheduler();
-        let group = scheduler.group();
-        let tickets: Vec<_> = calls
-            .iter()
-            .map(|_| scheduler.nested(session.key(), group))
-            .collect();
-        self.execute(session, calls, tickets, budget).await
+        let view = session.view(self);
+        let gate = Gate {
+            lane: self.scheduler().nested(session.key()),
+            budget,
+            ..self.gate(session, &view)
+        };
+        execute(gate, calls).await
     }
 
-    async fn execute(
-        &self,
-        session: &Session,
-        calls: Vec<Call>,
-        tickets: Vec<Ticket<'_>>,
-        budget: usize,
-    ) -> Vec<Outcome> {
-        let share = budget / calls.len().max(1);
-        let mut answered = Answers::of(calls.len());
-        let mut waiting = FuturesUnordered::new();
-        // Most calls end without ever having to wait: they walk in one place, one after the other.
-        let mut walk = Box::pin(OptionFuture::default());
-        for (place, (call, ticket)) in calls.into_iter().zip(tickets).enumerate() {
-            walk.set(Some(pipeline::walk(self, session, call, ticket, share)).into());
-            match poll_fn(|task| Poll::Ready(walk.as_mut().poll(task))).await {
-                Poll::Ready(outcome) => answered.add(place, outcome),
-                Poll::Pending => {
-                    let waits = mem::replace(&mut walk, Box::pin(OptionFuture::default()));
-                    waiting.push(async move { (place, waits.await) });
-                }
-            }
+    fn gate<'a>(&'a self, session: &'a Session, view: &'a View) -> Gate<'a> {
+        Gate {
+            runtime: self,
+            session,
+            view,
+            lane: Lane::of(session.key()),
+            budget: session.budget(),
         }
-        while let Some((place, outcome)) = waiting.next().await {
-            answered.add(place, outcome);
-        }
-        answered.in_order()
-    }
-
-    /// A place in the order of calls.
-    pub(crate) fn ticket(&self, session: &Session) -> Ticket<'_> {
-        self.scheduler().ticket(session.key())
     }
 
     /// The tool that a name leads to, if this caller may see it.
     pub fn find(&self, session: &Session, name: &str) -> Result<Arc<Entry>, ToolError> {
-        pipeline::find(self, session, Call::new(name, Value::Null))
+        let view = session.view(self);
+        pipeline::find(self.gate(session, &view), Call::new(name, Value::Null))
     }
 
     /// Whether an interrupted call happened, if its tool can tell. Nothing is changed.
     pub async fn verify(&self, session: &Session, call: Call) -> Option<bool> {
-        pipeline::verify(self, session, call).await
+        let view = session.view(self);
+        pipeline::verify(self.gate(session, &view), call).await
     }
 
     /// What policy would say: of the tool alone, or of exactly these arguments.
@@ -103,14 +84,39 @@ impl Runtime {
         args: Option<&Value>,
     ) -> Result<Explanation, ToolError> {
         let call = Call::new(name, args.cloned().unwrap_or_default());
-        pipeline::explain(self, session, call, args.is_some())
+        let view = session.view(self);
+        pipeline::explain(self.gate(session, &view), call, args.is_some())
     }
 }
 
-/// Outcomes as they come in. They are large, so each is put down once, and moved again only where
-/// it came out of turn.
+async fn execute(mut gate: Gate<'_>, calls: Vec<Call>) -> Vec<Outcome> {
+    gate.budget /= calls.len().max(1);
+    let mut answered = Answers::of(calls.len());
+    let mut waiting = FuturesUnordered::new();
+    // Most calls end without ever having to wait: they walk in one place, one after the other.
+    // One begins when the one before it has ended or waits.
+    let mut walk = Box::pin(OptionFuture::default());
+    let mut now = Instant::now();
+    for (place, call) in calls.into_iter().enumerate() {
+        walk.set(Some(pipeline::walk(gate, call, now)).into());
+        match poll_fn(|task| Poll::Ready(walk.as_mut().poll(task))).await {
+            Poll::Ready(landed) => now = answered.add(place, landed).unwrap_or(now),
+            Poll::Pending => {
+                let waits = mem::replace(&mut walk, Box::pin(OptionFuture::default()));
+                waiting.push(async move { (place, waits.await) });
+                now = Instant::now();
+            }
+        }
+    }
+    while let Some((place, landed)) = waiting.next().await {
+        answered.add(place, landed);
+    }
+    answered.in_order()
+}
+
+/// Outcomes as they come in. They are large, so they stay where they lie until all are there.
 struct Answers {
-    outcomes: Vec<Outcome>,
+    landed: Vec<Landed>,
     /// Where each of them belongs
     places: Vec<usize>,
 }
@@ -118,26 +124,29 @@ struct Answers {
 impl Answers {
     fn of(calls: usize) -> Self {
         Answers {
-            outcomes: Vec::with_capacity(calls),
+            landed: Vec::with_capacity(calls),
             places: Vec::with_capacity(calls),
         }
     }
 
-    fn add(&mut self, place: usize, outcome: Option<Outcome>) {
-        if let Some(outcome) = outcome {
-            self.outcomes.push(outcome);
-            self.places.push(place);
-        }
+    /// Tells when it ended.
+    fn add(&mut self, place: usize, landed: Option<Landed>) -> Option<Instant> {
+        let landed = landed?;
+        let at = landed.at;
+        self.landed.push(landed);
+        self.places.push(place);
+        Some(at)
     }
 
     fn in_order(mut self) -> Vec<Outcome> {
         for here in 0..self.places.len() {
             while self.places[here] != here {
                 let there = self.places[here];
-                self.outcomes.swap(here, there);
+                self.landed.swap(here, there);
                 self.places.swap(here, there);
             }
         }
-        self.outcomes
+        let outcomes = self.landed.into_iter();
+        outcomes.map(|landed| *landed.outcome).collect()
     }
 }

@@ -4,28 +4,48 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use haft_core::{Call, Effects, Meta, Ruling, ToolContext};
+use haft_core::{Call, Effects, Meta, Outcome, Ruling, ToolContext};
 use serde_json::Value;
 
-use crate::scheduler::Ticket;
+use crate::scheduler::{Lane, Ticket};
 use crate::{Entry, Runtime, Session, View};
+
+/// Where calls come in: the same for all of a batch.
+#[derive(Clone, Copy)]
+pub(crate) struct Gate<'a> {
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) session: &'a Session,
+    pub(crate) view: &'a View,
+    pub(crate) lane: Lane,
+    /// Characters that each call may answer with
+    pub(crate) budget: usize,
+}
 
 pub(crate) struct Flight<'a> {
     pub(crate) runtime: &'a Runtime,
     pub(crate) session: &'a Session,
-    pub(crate) view: Arc<View>,
+    pub(crate) view: &'a View,
     /// As given, then as repaired by `validate`
     pub(crate) args: Arc<Value>,
     /// The caller's own, shorter deadline
     pub(crate) timeout: Option<Duration>,
     pub(crate) cx: ToolContext,
-    pub(crate) ticket: Ticket<'a>,
+    pub(crate) lane: Lane,
+    /// Its place in the order, once it is known to touch something
+    pub(crate) ticket: Option<Ticket<'a>>,
     pub(crate) started: Instant,
     /// Position in the view, once the name is resolved
     pub(crate) found: Option<usize>,
     pub(crate) meta: Meta,
     /// What the record of this call will say, where one is kept
     pub(crate) note: Option<Box<Note>>,
+}
+
+/// A call that is over, and when it was.
+pub(crate) struct Landed {
+    /// Large, and on its way through many hands
+    pub(crate) outcome: Box<Outcome>,
+    pub(crate) at: Instant,
 }
 
 /// What stages leave for the record.

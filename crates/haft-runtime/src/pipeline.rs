@@ -6,18 +6,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Instant;
 
-use haft_core::{Call, ErrorCode, Outcome, Output, Prepared, ToolError, ToolResult};
+use haft_core::{Call, ErrorCode, Output, Prepared, ToolError, ToolResult};
 use haft_policy::Judgement;
 use serde::Serialize;
 
-use crate::flight::Flight;
-use crate::scheduler::Ticket;
+use crate::Entry;
+use crate::flight::{Flight, Gate, Landed};
 use crate::stages::{
     approve, available, begin, end, inspect, judge, once, permit, record, reduce, resolve, run,
     schedule, trim, validate,
 };
-use crate::{Entry, Runtime, Session};
 
 /// Calls that may stand for one another, one behind the other.
 const MOST_STEPS: usize = 4;
@@ -32,14 +32,8 @@ pub struct Explanation {
 }
 
 /// Every call there is goes through here.
-pub(crate) async fn walk<'a>(
-    runtime: &'a Runtime,
-    session: &'a Session,
-    call: Call,
-    ticket: Ticket<'a>,
-    budget: usize,
-) -> Outcome {
-    let mut flight = begin::call(runtime, session, call, ticket, budget);
+pub(crate) async fn walk(gate: Gate<'_>, call: Call, started: Instant) -> Landed {
+    let mut flight = begin::call(gate, call, started);
     let result = unpanicked(pin!(answer(&mut flight))).await;
     let mut output = result.unwrap_or_else(Output::failed);
     let shaped = catch_unwind(AssertUnwindSafe(|| {
@@ -102,13 +96,11 @@ fn settle(flight: &mut Flight<'_>) -> Result<(usize, Box<dyn Prepared>), ToolErr
 
 /// The stages that decide, without those that act.
 pub(crate) fn explain(
-    runtime: &Runtime,
-    session: &Session,
+    gate: Gate<'_>,
     call: Call,
     with_arguments: bool,
 ) -> Result<Explanation, ToolError> {
-    let ticket = runtime.ticket(session);
-    let mut flight = begin::quietly(runtime, session, call, ticket, session.budget());
+    let mut flight = begin::quietly(gate, call, Instant::now());
     let mut tool = resolve::name(&mut flight)?;
     permit::in_view(&flight, tool)?;
     if with_arguments && flight.view.entry(tool).spec().is_meta() {
@@ -134,9 +126,8 @@ pub(crate) fn explain(
 }
 
 /// Whether an interrupted call happened, as its tool tells; none where it cannot.
-pub(crate) async fn verify(runtime: &Runtime, session: &Session, call: Call) -> Option<bool> {
-    let ticket = runtime.ticket(session);
-    let mut flight = begin::quietly(runtime, session, call, ticket, session.budget());
+pub(crate) async fn verify(gate: Gate<'_>, call: Call) -> Option<bool> {
+    let mut flight = begin::quietly(gate, call, Instant::now());
     let (tool, prepared) = settle(&mut flight).ok()?;
     judge::effects(&mut flight, tool, &*prepared).ok()?;
     if !flight.view.entry(tool).spec().has_verify {
@@ -146,13 +137,8 @@ pub(crate) async fn verify(runtime: &Runtime, session: &Session, call: Call) -> 
 }
 
 /// The stages that find.
-pub(crate) fn find(
-    runtime: &Runtime,
-    session: &Session,
-    call: Call,
-) -> Result<Arc<Entry>, ToolError> {
-    let ticket = runtime.ticket(session);
-    let mut flight = begin::quietly(runtime, session, call, ticket, session.budget());
+pub(crate) fn find(gate: Gate<'_>, call: Call) -> Result<Arc<Entry>, ToolError> {
+    let mut flight = begin::quietly(gate, call, Instant::now());
     let tool = resolve::name(&mut flight)?;
     permit::tool(&flight, tool)?;
     Ok(flight.view.entry(tool).clone())

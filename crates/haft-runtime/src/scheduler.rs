@@ -1,6 +1,6 @@
-//! Order where order matters. Each call takes a ticket when it enters; before it runs it waits
-//! for earlier tickets whose effects conflict with its own. An earlier call that has not said yet
-//! what it touches is waited for too. Calls without effects never wait.
+//! Order where order matters. A call takes a ticket as soon as it knows what it touches, which is
+//! before it ever waits for anything; before it runs it waits for earlier tickets whose effects
+//! conflict with its own. Calls without effects need no ticket.
 //!
 //! Calls that one call makes are ordered in their own group. The call around them holds its place
 //! as one that may touch anything, so the rest of its session waits; calls of other sessions
@@ -30,54 +30,63 @@ struct State {
 
 struct Slot {
     number: u64,
-    /// Calls of one session have the same number here
-    session: u64,
-    /// None until the call knows
-    effects: Option<Arc<Effects>>,
-    /// The calls it is ordered with; 0 for those that nobody's call made
-    group: u64,
+    lane: Lane,
+    effects: Arc<Effects>,
     /// It has had its turn
     runs: bool,
+}
+
+/// Whose call it is, for the order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lane {
+    /// Calls of one session have the same number here
+    session: u64,
+    /// The calls it is ordered with; 0 for those that nobody's call made
+    group: u64,
+}
+
+impl Lane {
+    /// For calls that nobody's call made.
+    pub(crate) fn of(session: u64) -> Self {
+        Lane { session, group: 0 }
+    }
 }
 
 /// A place in the order; given up when dropped.
 pub(crate) struct Ticket<'a> {
     scheduler: &'a Scheduler,
     number: u64,
-    /// It touches nothing and has left the order
-    free: bool,
 }
 
 impl Scheduler {
-    pub(crate) fn ticket(&self, session: u64) -> Ticket<'_> {
+    /// A place behind all that came before, for a call that touches this.
+    pub(crate) fn ticket(&self, lane: Lane, effects: &Arc<Effects>) -> Ticket<'_> {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        state.live.push_back(Slot::new(number, session, 0));
+        let slot = Slot {
+            number,
+            lane,
+            effects: effects.clone(),
+            runs: false,
+        };
+        match lane.group {
+            0 => state.live.push_back(slot),
+            _ => state.nested.push(slot),
+        }
         Ticket {
             scheduler: self,
             number,
-            free: false,
         }
     }
 
-    /// A number that no other group has.
-    pub(crate) fn group(&self) -> u64 {
+    /// For the calls that a call of this session makes, which are ordered among themselves.
+    pub(crate) fn nested(&self, session: u64) -> Lane {
         let mut state = self.lock();
         state.next += 1;
-        state.next
-    }
-
-    /// A place among the calls of a group.
-    pub(crate) fn nested(&self, session: u64, group: u64) -> Ticket<'_> {
-        let mut state = self.lock();
-        let number = state.next;
-        state.next += 1;
-        state.nested.push(Slot::new(number, session, group));
-        Ticket {
-            scheduler: self,
-            number,
-            free: false,
+        Lane {
+            session,
+            group: state.next,
         }
     }
 
@@ -96,66 +105,24 @@ impl Scheduler {
 }
 
 impl Slot {
-    fn new(number: u64, session: u64, group: u64) -> Slot {
-        Slot {
-            number,
-            session,
-            effects: None,
-            group,
-            runs: false,
-        }
-    }
-
     /// Whether it has to wait for this one, which came before it.
-    fn waits_for(&self, effects: &Effects, earlier: &Slot) -> bool {
-        let same_session = earlier.session == self.session;
-        match &earlier.effects {
-            None => same_session,
-            // What one session may touch unknowingly does not hold up another.
-            Some(theirs) if theirs.anything || effects.anything => {
-                same_session && effects.conflict_with(theirs)
-            }
-            Some(theirs) => effects.conflict_with(theirs),
-        }
+    fn waits_for(&self, earlier: &Slot) -> bool {
+        let unknowingly = earlier.effects.anything || self.effects.anything;
+        // What one session may touch unknowingly does not hold up another.
+        (!unknowingly || earlier.lane.session == self.lane.session)
+            && self.effects.conflict_with(&earlier.effects)
     }
 
-    /// Whether it runs now and touches, as far as is known, what this call would.
-    fn excludes(&self, effects: &Effects) -> bool {
-        let theirs = self.effects.as_ref().filter(|theirs| !theirs.anything);
-        self.runs && theirs.is_some_and(|theirs| effects.conflict_with(theirs))
+    /// Whether one of these runs now and touches, as far as is known, what this one would.
+    fn is_excluded<'s>(&self, by: impl IntoIterator<Item = &'s Slot>) -> bool {
+        let excludes = |other: &Slot| {
+            other.runs && !other.effects.anything && self.effects.conflict_with(&other.effects)
+        };
+        !self.effects.anything && by.into_iter().any(excludes)
     }
 }
 
 impl Ticket<'_> {
-    /// Say what the call touches, so that later calls need not wait for nothing. A call that
-    /// touches nothing gives up its place at once.
-    pub(crate) fn declare(&mut self, effects: &Arc<Effects>) {
-        if effects.is_none() {
-            return self.leave();
-        }
-        self.scheduler.change(|state| {
-            if let Some(slot) = state.slot(self.number) {
-                slot.effects = Some(effects.clone());
-            }
-        });
-    }
-
-    fn leave(&mut self) {
-        if std::mem::replace(&mut self.free, true) {
-            return;
-        }
-        self.scheduler
-            .change(|state| match state.place(self.number) {
-                Some(place) => drop(state.live.remove(place)),
-                None => state.nested.retain(|slot| slot.number != self.number),
-            });
-    }
-
-    /// Whether it need not wait for anyone, now or later.
-    pub(crate) fn is_free(&self) -> bool {
-        self.free
-    }
-
     /// Resolves when no earlier call conflicts.
     pub(crate) fn turn(&self) -> Turn<'_> {
         Turn { ticket: self }
@@ -164,7 +131,11 @@ impl Ticket<'_> {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        self.leave();
+        self.scheduler
+            .change(|state| match state.place(self.number) {
+                Some(place) => drop(state.live.remove(place)),
+                None => state.nested.retain(|slot| slot.number != self.number),
+            });
     }
 }
 
@@ -207,32 +178,24 @@ impl State {
             return self.nested_may_go(number);
         };
         let mine = &self.live[place];
-        let Some(effects) = &mine.effects else {
-            return false;
-        };
         let mut earlier = self.live.range(..place);
-        let anything = effects.anything;
-        earlier.all(|earlier| !mine.waits_for(effects, earlier))
-            && (anything || !self.nested.iter().any(|slot| slot.excludes(effects)))
+        earlier.all(|earlier| !mine.waits_for(earlier)) && !mine.is_excluded(&self.nested)
     }
 
     fn nested_may_go(&self, number: u64) -> bool {
         let Some(mine) = self.nested.iter().find(|slot| slot.number == number) else {
             return true;
         };
-        let Some(effects) = &mine.effects else {
-            return false;
-        };
         let (siblings, others): (Vec<&Slot>, Vec<&Slot>) = self
             .nested
             .iter()
             .chain(&self.live)
             .filter(|slot| slot.number != number)
-            .partition(|slot| slot.group == mine.group);
+            .partition(|slot| slot.lane.group == mine.lane.group);
         siblings
-            .iter()
+            .into_iter()
             .filter(|slot| slot.number < number)
-            .all(|earlier| !mine.waits_for(effects, earlier))
-            && (effects.anything || !others.iter().any(|slot| slot.excludes(effects)))
+            .all(|earlier| !mine.waits_for(earlier))
+            && !mine.is_excluded(others)
     }
 }

@@ -112,7 +112,7 @@ impl Bench {
             let prepared = self.tool.prepare(&args).expect("good arguments");
             prepared.effects(&cx).expect("effects");
             let output = prepared.run(&cx).await.expect("an answer");
-            let said = output.structured.unwrap_or_default();
+            let said = output.structured.clone().unwrap_or_default();
             assert_eq!(said["exitCode"], 0, "{said}");
         }
         per(started, count)

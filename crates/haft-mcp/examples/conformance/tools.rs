@@ -23,10 +23,7 @@ pub(crate) fn all(runtime: &Arc<Runtime>, prompts: &watch::Sender<u64>) -> Vec<A
 }
 
 fn blocks(content: Vec<Block>) -> ToolResult {
-    Ok(Output {
-        content,
-        ..Output::default()
-    })
+    Ok(Output::blocks(content))
 }
 
 fn resource(uri: &str, mime_type: &str, text: &str) -> Block {

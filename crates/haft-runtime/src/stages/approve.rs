@@ -177,10 +177,12 @@ async fn question(
 ) -> Question {
     let detail = preview(flight, effects).await;
     let clean = |text: String| visible(&secrets::mask(&text).text);
+    let workspace = &flight.cx.caller.workspace;
+    let below = detail.as_deref().unwrap_or_default();
     Question {
         id: id.to_owned(),
         tool: flight.cx.tool.to_string(),
-        summary: clean(summary(&flight.args, effects, &flight.cx.caller.workspace)),
+        summary: clean(summary(&flight.args, effects, workspace, below)),
         detail: detail.map(|text| clean(shortened(&text, DETAIL).into_owned())),
         reason: clean(judgement.reason.clone()),
         rule: judgement.remember.as_deref().map(visible),
@@ -195,8 +197,8 @@ async fn preview(flight: &Flight<'_>, effects: &Effects) -> Option<String> {
     }
     let prepared = entry.tool().prepare(&flight.args).ok()?;
     let shown = within(Limits::of(flight), &flight.cx, prepared.preview(&flight.cx));
-    let output = shown.await.ok()?;
-    let texts: Vec<String> = output
+    let shown = shown.await.ok()?.into_body();
+    let texts: Vec<String> = shown
         .content
         .into_iter()
         .filter_map(|block| match block {
@@ -207,7 +209,7 @@ async fn preview(flight: &Flight<'_>, effects: &Effects) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
-fn summary(args: &Value, effects: &Effects, workspace: &Path) -> String {
+fn summary(args: &Value, effects: &Effects, workspace: &Path, below: &str) -> String {
     let mut lines = Vec::new();
     for command in &effects.commands {
         let (shown, cwd) = match command {
@@ -233,20 +235,47 @@ fn summary(args: &Value, effects: &Effects, workspace: &Path) -> String {
             lines.push(format!("{verb}: {}", barred(&what)));
         }
         for (key, value) in args.as_object().into_iter().flatten() {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            lines.push(format!(
-                "{}: {}",
-                barred(key),
-                barred(&shortened(&text, ARGUMENT))
-            ));
+            let shown = match value.as_str() {
+                Some(text) if is_shown(text, below) => {
+                    format!("{} lines, below", text.lines().count())
+                }
+                Some(text) => barred(&shortened(text, ARGUMENT)),
+                None => barred(&shortened(&value.to_string(), ARGUMENT)),
+            };
+            lines.push(format!("{}: {shown}", barred(key)));
         }
     }
     lines.join("\n")
 }
 
+/// Whether a text of several lines is in the preview whole, each line behind the sign of an added
+/// one: then the question need not show it twice.
+fn is_shown(text: &str, below: &str) -> bool {
+    let mut added = below.lines().filter_map(|line| line.strip_prefix('+'));
+    let whole = below.chars().count() <= DETAIL;
+    whole && text.lines().count() > 1 && text.lines().all(|line| added.any(|one| one == line))
+}
+
 /// Further lines of a caller's text stand behind a bar, so that none passes for one of ours.
 fn barred(text: &str) -> String {
     text.replace('\n', "\n    │ ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_left_out_only_where_the_preview_shows_it_whole() {
+        let preview = "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n";
+        let check = |text: &str, expected: bool| assert_eq!(is_shown(text, preview), expected);
+        check("one\ntwo", true);
+        check("two\none", false);
+        check("one\ntwo\nthree", false);
+        check("one", false);
+        assert!(!is_shown(
+            "one\ntwo",
+            &format!("{preview}{}", "x".repeat(DETAIL))
+        ));
+    }
 }

@@ -1,15 +1,20 @@
 //! end: the outcome, and listeners hear of it.
 
+use std::mem;
+use std::time::Instant;
+
 use haft_core::{EventKind, Outcome, Output, ToolError};
 
 use super::{record, trim};
-use crate::flight::Flight;
+use crate::flight::{Flight, Landed};
 
-pub(crate) fn call(flight: &mut Flight<'_>, output: Output) -> Outcome {
-    let duration = flight.started.elapsed();
-    let error = output.error.map(ToolError::into_body);
-    let mut meta = std::mem::take(&mut flight.meta);
-    meta.duration_ms = duration.as_micros() as f64 / 1_000.0;
+pub(crate) fn call(flight: &mut Flight<'_>, mut output: Output) -> Landed {
+    let at = Instant::now();
+    let duration = at.saturating_duration_since(flight.started);
+    let error = output.error.take().map(ToolError::into_body);
+    let mut meta = mem::take(&mut flight.meta);
+    let duration_us = duration.as_micros() as u64;
+    meta.duration_ms = duration_us as f64 / 1_000.0;
     let shown = match flight.note {
         Some(_) => trim::chars_of(&output.content),
         None => 0,
@@ -17,18 +22,18 @@ pub(crate) fn call(flight: &mut Flight<'_>, output: Output) -> Outcome {
     flight.cx.emit(EventKind::End {
         ok: error.is_none(),
         code: error.as_ref().map(|error| error.code),
-        duration_us: duration.as_micros() as u64,
+        duration_us,
         chars: meta.total_chars,
     });
-    let outcome = Outcome {
+    let outcome = Box::new(Outcome {
         ok: error.is_none(),
         tool: flight.cx.tool.clone(),
         call_id: flight.cx.call_id.clone(),
-        content: output.content,
-        structured: output.structured,
+        content: mem::take(&mut output.content),
+        structured: output.structured.take(),
         error,
         meta,
-    };
+    });
     record::ending(flight, &outcome, duration, shown);
-    outcome
+    Landed { outcome, at }
 }

@@ -44,7 +44,8 @@ fn speak_for_structured(output: &mut Output) {
         && output.error.is_none()
         && let Some(structured) = &output.structured
     {
-        output.content.push(Block::text(structured.to_string()));
+        let text = structured.to_string();
+        output.content.push(Block::text(text));
     }
 }
 

@@ -41,7 +41,8 @@ pub(crate) fn effects(
         Some(judgement) => format!("ask: {}", judgement.reason),
         None => "run without asking".to_owned(),
     });
-    flight.ticket.declare(&effects);
+    let orders = flight.runtime.scheduler();
+    flight.ticket = (!effects.is_none()).then(|| orders.ticket(flight.lane, &effects));
     Ok(Judged { effects, ask })
 }
 

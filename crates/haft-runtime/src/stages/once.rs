@@ -124,5 +124,5 @@ pub(crate) async fn verified(flight: &mut Flight<'_>, tool: usize) -> Option<boo
         Ok(Output::structured(happened.into()))
     };
     let told = within(limits, cx, Box::pin(asked)).await.ok()?;
-    told.structured?.as_bool()
+    told.structured.as_ref()?.as_bool()
 }

@@ -15,7 +15,7 @@ pub(crate) fn name(flight: &mut Flight<'_>) -> Result<usize, ToolError> {
         .view
         .snapshot()
         .resolve(asked)
-        .ok_or_else(|| unknown(&flight.view, asked))?;
+        .ok_or_else(|| unknown(flight.view, asked))?;
     let spec = flight.view.entry(index).spec();
     flight.cx.resolved(&spec.name);
     if let Some(most) = spec.max_result_chars {

@@ -4,19 +4,20 @@
 use haft_core::ToolError;
 
 use crate::flight::Flight;
+use crate::scheduler::Ticket;
 
 pub(crate) async fn turn(flight: &Flight<'_>) -> Result<(), ToolError> {
-    if flight.cx.dry_run || flight.ticket.is_free() {
-        return Ok(());
+    match &flight.ticket {
+        // Boxed, so that calls that need not wait do not carry the room for it.
+        Some(ticket) if !flight.cx.dry_run => Box::pin(wait(flight, ticket)).await,
+        _ => Ok(()),
     }
-    // Boxed, so that calls that need not wait do not carry the room for it.
-    Box::pin(wait(flight)).await
 }
 
-async fn wait(flight: &Flight<'_>) -> Result<(), ToolError> {
+async fn wait(flight: &Flight<'_>, ticket: &Ticket<'_>) -> Result<(), ToolError> {
     tokio::select! {
         biased;
-        () = flight.ticket.turn() => Ok(()),
+        () = ticket.turn() => Ok(()),
         () = flight.cx.cancel.cancelled() => Err(super::cancelled()),
     }
 }

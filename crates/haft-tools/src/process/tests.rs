@@ -20,7 +20,7 @@ fn fixture() -> Fixture {
 async fn ok(fixture: &Fixture, tool: &str, args: Value) -> Value {
     let output = fixture.call(tool, &args).await.unwrap();
     assert!(output.error.is_none(), "{tool} {args}: {output:?}");
-    output.structured.unwrap()
+    output.into_body().structured.unwrap()
 }
 
 async fn code(fixture: &Fixture, tool: &str, args: Value) -> ErrorCode {
@@ -102,7 +102,7 @@ async fn a_yield_answers_with_whichever_comes_first() {
     let output = fixture.call("shell.exec", &quick).await.unwrap();
     assert_eq!(text(&output), "quick\n[command exited with code 3]");
     assert_eq!(
-        settled(output.structured.unwrap()),
+        settled(output.into_body().structured.unwrap()),
         json!({
             "status": "failed",
             "exitCode": 3,
@@ -139,7 +139,7 @@ async fn long_output_within_the_window_is_whole_behind_the_handle() {
     let output = fixture.call("shell.exec", &args).await.unwrap();
     assert!(output.handle.is_some());
     assert_eq!(output.total_chars, Some(348_894));
-    let structured = output.structured.unwrap();
+    let structured = output.structured.as_ref().unwrap();
     assert_eq!(structured["truncated"], true);
     assert_eq!(structured["output"].as_str().unwrap().len(), 200_000);
 }
@@ -284,7 +284,7 @@ async fn without_a_lasting_process_nothing_goes_on() {
     let fixture = fixture_with(ProcessConfig::default(), true);
     let refused = |output: Result<Output, haft_core::ToolError>| match output {
         Err(error) => error,
-        Ok(output) => output.error.unwrap(),
+        Ok(output) => output.into_body().error.unwrap(),
     };
     for (tool, args) in [
         ("shell.exec", json!({"command": "true", "background": true})),

@@ -293,13 +293,11 @@ fn plain_answer(finished: Finished, story: Story, workdir: &str, session: String
         "isolation": finished.level.as_str(),
     });
     let text = told(&finished, story, error.as_ref());
-    let total_chars = finished.handle.is_some().then_some(finished.total_chars);
-    Output {
-        error,
-        handle: finished.handle,
-        total_chars,
-        ..Output::text(text).and_structured(structured)
-    }
+    let mut output = Output::text(text).and_structured(structured);
+    output.error = error;
+    output.total_chars = finished.handle.is_some().then_some(finished.total_chars);
+    output.handle = finished.handle;
+    output
 }
 
 /// How the command failed, if it did.

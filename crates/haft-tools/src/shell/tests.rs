@@ -125,7 +125,7 @@ async fn examples_answer_as_they_say() {
                 .call(&tool.spec().name, &example.args)
                 .await
                 .unwrap();
-            let structured = output.structured.unwrap();
+            let structured = output.structured.as_ref().unwrap();
             for (key, expected) in example.expect.as_object().unwrap() {
                 assert_eq!(
                     structured.get(key),
@@ -174,7 +174,7 @@ async fn the_whole_answer_field_by_field() {
         })
     );
     assert_eq!(text(&output), "out\nerr\n[command exited with code 3]");
-    let error = output.error.unwrap();
+    let error = output.error.as_ref().unwrap();
     assert_eq!(error.code, ErrorCode::ExecutionFailed);
     assert_eq!(error.message, "command exited with code 3");
     assert_eq!(*fixture.events.0.lock().unwrap(), "out\nerr\n");
@@ -211,7 +211,7 @@ async fn failures_say_what_happened() {
         let output = fixture.exec(args).await.unwrap();
         assert_eq!(output.structured.as_ref().unwrap()["status"], "failed");
         assert_eq!(text(&output), shown, "{command}");
-        let error = output.error.unwrap();
+        let error = output.error.as_ref().unwrap();
         assert_eq!(
             (error.code, error.message.as_str()),
             (code, message),
@@ -253,8 +253,8 @@ async fn a_cancelled_command_keeps_what_it_said() {
     };
     let (output, ()) = tokio::join!(running, cancelling);
     let output = output.unwrap();
-    assert_eq!(output.structured.unwrap()["output"], "said\n");
-    assert_eq!(output.error.unwrap().code, ErrorCode::Cancelled);
+    assert_eq!(output.structured.as_ref().unwrap()["output"], "said\n");
+    assert_eq!(output.error.as_ref().unwrap().code, ErrorCode::Cancelled);
 }
 
 #[tokio::test]
@@ -377,7 +377,7 @@ async fn long_output_is_whole_behind_the_handle() {
         "{}",
         &told[..300]
     );
-    let structured = output.structured.unwrap();
+    let structured = output.structured.as_ref().unwrap();
     assert_eq!(structured["truncated"], true);
     assert_eq!(structured["output"].as_str().unwrap().len(), OUTPUT_CHARS);
 

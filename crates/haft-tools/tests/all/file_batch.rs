@@ -31,7 +31,7 @@ fn check(args: Value, expected: &str) -> Fixture {
     }
     let shown = match answer.result {
         Ok(output) => {
-            let changes = output.structured.unwrap()["changes"].clone();
+            let changes = output.structured.as_ref().unwrap()["changes"].clone();
             let changes = changes.as_array().unwrap().iter().map(|change| {
                 match (change["from"].as_str(), change["to"].as_str()) {
                     (Some(from), Some(to)) => format!("{from}>{to}"),

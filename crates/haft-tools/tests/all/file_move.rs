@@ -165,7 +165,11 @@ fn deleting() {
         f.preview("file.delete", args.clone());
         assert_eq!(tree(&f), before, "{args}: a preview changed something");
         let shown = match f.call("file.delete", args.clone()).result {
-            Ok(output) => format!("{} {}", output.structured.unwrap()["deleted"], names(&f)),
+            Ok(output) => format!(
+                "{} {}",
+                output.structured.as_ref().unwrap()["deleted"],
+                names(&f)
+            ),
             Err(error) => {
                 assert_eq!(tree(&f), before, "{args}");
                 format!(

@@ -135,10 +135,10 @@ fn a_long_answer_is_kept_behind_a_handle() {
     f.put("a.txt", "needle\n".repeat(3_000));
     let args = json!({"pattern": "needle", "limit": 1_000_000});
     let output = f.call("file.grep", args).result.unwrap();
-    let structured = output.structured.unwrap();
+    let structured = output.structured.as_ref().unwrap();
     assert_eq!(structured["matches"].as_array().unwrap().len(), 1_000);
     assert_eq!(structured["truncated"], json!(true));
-    let handle = output.handle.unwrap();
+    let handle = output.handle.as_ref().unwrap();
     let read = json!({"handle": handle, "lines": "2999-3001"});
     let text = f.call("result.read", read).text();
     assert!(text.contains("a.txt:3000: needle"), "{text}");

@@ -175,7 +175,7 @@ impl Fixture {
 
 impl Answer {
     pub(crate) fn structured(self) -> Value {
-        self.result.unwrap().structured.unwrap()
+        self.result.unwrap().into_body().structured.unwrap()
     }
 
     pub(crate) fn error(self) -> ToolError {

@@ -54,7 +54,7 @@ fn long_reads_show_their_beginning() {
         "{shown}"
     );
     assert!(shown.len() < texts(&whole).len());
-    let structured = reduced.structured.unwrap();
+    let structured = reduced.structured.as_ref().unwrap();
     assert_eq!(
         (&structured["lines"], &structured["shown"]),
         (&json!(900), &json!(200))
@@ -83,7 +83,7 @@ fn long_lists_show_counts_and_their_top() {
         shown.starts_with("[255 entries: 250 files with 1500 bytes, 5 folders"),
         "{shown}"
     );
-    let structured = reduced.structured.unwrap();
+    let structured = reduced.structured.as_ref().unwrap();
     assert_eq!(structured["entries"].as_array().unwrap().len(), 100);
     assert_eq!(
         (&structured["count"], &structured["shown"]),
@@ -91,7 +91,7 @@ fn long_lists_show_counts_and_their_top() {
     );
     assert!(called(&f, "file.list", json!({"path": "d1"})).1.is_none());
     let (_, reduced) = called(&f, "file.glob", json!({"pattern": "**/*.txt"}));
-    let structured = reduced.unwrap().structured.unwrap();
+    let structured = reduced.unwrap().into_body().structured.unwrap();
     assert_eq!(structured["matches"].as_array().unwrap().len(), 100);
     let asked = json!({"pattern": "**/*.txt", "limit": 1000});
     assert!(called(&f, "file.glob", asked).1.is_none());
@@ -136,7 +136,7 @@ fn a_real_git_status_is_counted_in_both_formats() {
             !shown.contains("new20.txt") && !shown.contains("clean"),
             "{command}: {shown}"
         );
-        let structured = reduced.structured.unwrap();
+        let structured = reduced.structured.as_ref().unwrap();
         assert_eq!(structured["output"].as_str().unwrap(), shown);
         // Another command's output is not what it seems.
         for other in [

@@ -132,7 +132,8 @@ impl Fixture {
     fn dry_run(&self, command: &str) -> (Value, String) {
         let output = self
             .call("shell.exec", json!({"command": command}), true)
-            .unwrap();
+            .unwrap()
+            .into_body();
         let Some(Block::Text { text }) = output.content.first() else {
             panic!("no text");
         };
@@ -211,7 +212,7 @@ fn a_dry_run_tells_and_a_commit_does() {
     let output = fixture
         .call("shell.commit", json!({"id": id}), false)
         .unwrap();
-    assert_eq!(output.structured.unwrap()["changeCount"], 4);
+    assert_eq!(output.structured.as_ref().unwrap()["changeCount"], 4);
     assert_eq!(fixture.files(), [".env", "a.txt", "n.txt", "src"]);
     let changed = fs::read_to_string(fixture.work.join("a.txt")).unwrap();
     assert_eq!(changed, "a.txt\nmore\n");
@@ -272,7 +273,10 @@ fn real_runs_name_their_level() {
     let output = fixture
         .call("shell.exec", json!({"command": "echo x > n.txt"}), false)
         .unwrap();
-    assert_eq!(output.structured.unwrap()["isolation"], "sandboxed");
+    assert_eq!(
+        output.structured.as_ref().unwrap()["isolation"],
+        "sandboxed"
+    );
     assert_eq!(
         fs::read_to_string(fixture.work.join("n.txt")).unwrap(),
         "x\n"
