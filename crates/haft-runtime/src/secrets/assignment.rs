@@ -121,6 +121,17 @@ pub(super) fn ends_word(text: &[u8], at: usize) -> bool {
     }
 }
 
+/// Whether a token that carries its own mark may start at `at`: that shows it in a longer name too.
+pub(super) fn starts_token(text: &[u8], at: usize) -> bool {
+    text[..at].ends_with(b"_") || starts_word(text, at)
+}
+
+/// Whether such a token may end at `at`: a file ending may follow, as may the rest of a name.
+pub(super) fn ends_token(text: &[u8], at: usize) -> bool {
+    let next = text.get(at);
+    !next.is_some_and(u8::is_ascii_alphanumeric)
+}
+
 /// Whether an assigned value may end at `at`.
 pub(super) fn ends_value(text: &[u8], at: usize) -> bool {
     text.get(at).is_none_or(|byte| {

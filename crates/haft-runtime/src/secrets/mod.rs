@@ -26,7 +26,7 @@ use std::sync::LazyLock;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use assignment::{ends_value, ends_word, slot_after, starts_word};
+use assignment::{ends_token, ends_value, slot_after, starts_token};
 use judge::{entropy, is_pronounceable, is_stand_in};
 pub use known::hide;
 use prefilter::{Hit, Prefilter};
@@ -218,12 +218,12 @@ impl Scan<'_> {
     /// A token known by its own shape, starting `back` bytes before the needle.
     fn token(&mut self, hit: Hit, back: usize, bits: f32) -> Option<Range<usize>> {
         let start = hit.start.checked_sub(back)?;
-        if !starts_word(self.text, start) {
+        if !starts_token(self.text, start) {
             return None;
         }
         let found = self.run(hit.rule, start)?;
         let value = &self.text[found.clone()];
-        let whole = ends_word(self.text, found.end) && entropy(value) >= bits;
+        let whole = ends_token(self.text, found.end) && entropy(value) >= bits;
         (whole && !is_stand_in(value)).then_some(found)
     }
 

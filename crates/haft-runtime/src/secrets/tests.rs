@@ -365,7 +365,7 @@ fn what_the_owner_named_is_hidden_whatever_its_shape() {
 }
 
 #[test]
-fn colours_and_escapes_before_a_token_do_not_hide_it() {
+fn what_stands_around_a_token_does_not_hide_it() {
     let token = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
     for before in [
         "\x1b[01;31m\x1b[K",
@@ -376,6 +376,10 @@ fn colours_and_escapes_before_a_token_do_not_hide_it() {
     ] {
         let masked = mask(&format!("{before}{token}\x1b[m")).text.into_owned();
         assert!(!masked.contains(&token[4..20]), "{masked:?}");
+    }
+    for (before, after) in [("backup_", ""), ("", ".txt"), ("a/", ".git"), ("", "_old")] {
+        let text = format!("{before}{token}{after}");
+        assert_eq!(mask(&text).text, format!("{before}***8B4a{after}"));
     }
     // A word is a word.
     for before in ["m", "[0m", "%3", "1m"] {
