@@ -4,6 +4,7 @@
 //! may run what is decided elsewhere.
 
 mod children;
+mod cloned;
 mod config;
 mod descriptors;
 mod family;
@@ -225,9 +226,13 @@ impl RunProcesses {
         &self,
         request: ShellRequest,
         environment: Variables,
-        watch: Watch<'_>,
+        mut watch: Watch<'_>,
         mark: Option<Mark>,
     ) -> Result<Finished, ToolError> {
+        let cloned = self.run_clone(&request, &environment, &mut watch, mark.as_ref());
+        if let Some(finished) = cloned.await? {
+            return Ok(finished);
+        }
         let config = &self.inner.config;
         let argv = [
             self.inner.shell.as_os_str(),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use haft_core::ToolError;
 
+use super::login::Variables;
 use super::prepare::{Entered, Group};
 use super::{Finished, RunProcesses, ShellRequest, Watch, alone, run, start_error, started};
 use crate::blocking::blocking;
@@ -17,6 +18,17 @@ impl RunProcesses {
     /// Run a line without letting it change anything, and keep what it would have changed.
     pub async fn rehearse(
         &self,
+        request: ShellRequest,
+        watch: Watch<'_>,
+    ) -> Result<(Finished, Trial), ToolError> {
+        let environment = self.environment_unless(watch.cancel).await;
+        self.rehearse_in(environment, request, watch).await
+    }
+
+    /// The same with an environment that is known.
+    pub(super) async fn rehearse_in(
+        &self,
+        environment: Variables,
         request: ShellRequest,
         watch: Watch<'_>,
     ) -> Result<(Finished, Trial), ToolError> {
@@ -36,7 +48,6 @@ impl RunProcesses {
             mut command,
             report,
         } = enclosed;
-        let environment = self.environment_unless(watch.cancel).await;
         command
             .env_clear()
             .envs(sandbox.environment(environment, &config.env));
@@ -76,11 +87,13 @@ impl RunProcesses {
     pub async fn commit_trial(
         &self,
         trial: Trial,
-        mark: Mark,
+        mark: impl Into<Option<Mark>>,
     ) -> Result<(Trial, Vec<Lost>), ToolError> {
         let workspace = self.inner.workspace.clone();
+        let mark = mark.into();
         blocking(move || {
-            let Some(mut recorder) = workspace.recorder(mark)? else {
+            let recorder = mark.map(|mark| workspace.recorder(mark)).transpose()?;
+            let Some(mut recorder) = recorder.flatten() else {
                 return trial.commit().map(|()| (trial, Vec::new()));
             };
             for change in &trial.changes {

@@ -187,11 +187,13 @@ impl Held {
 
     /// In this order: where a repository has come to be, its placeholder is none any more.
     fn let_go(self) {
-        for told in self.newborns.into_iter().flat_map(Newborn::settle) {
-            let _ = writeln!(io::stderr(), "haft: {told}");
-        }
+        let mut told: Vec<String> = Vec::new();
+        told.extend(self.newborns.into_iter().flat_map(Newborn::settle));
         self.placeholders.into_iter().for_each(Placeholder::release);
-        self.free.into_iter().for_each(Free::restore);
+        told.extend(self.free.into_iter().filter_map(Free::restore));
+        for one in told {
+            let _ = writeln!(io::stderr(), "haft: {one}");
+        }
     }
 }
 

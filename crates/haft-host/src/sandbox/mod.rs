@@ -37,7 +37,7 @@ pub use spec::Limits;
 
 pub(crate) use guarded::PROJECT_CONFIG;
 pub(crate) use newborn::{may_be_born as may_become_repository, sanitize as sanitize_repository};
-pub(crate) use placeholder::is_mark as is_placeholder;
+pub(crate) use placeholder::{is_mark as is_placeholder, not_kept};
 pub(crate) use spec::OverlayDirs;
 
 use crate::EnvPolicy;

@@ -87,6 +87,11 @@ pub(super) struct Free {
     name: OsString,
 }
 
+/// How it is told that a command's file is gone.
+pub(crate) fn not_kept(name: &str) -> String {
+    format!("`{name}` was not kept: it is a person's to make")
+}
+
 /// Remember that nothing is at this path. None when something is.
 pub(super) fn note_free(path: &Path) -> io::Result<Option<Free>> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
@@ -102,9 +107,11 @@ pub(super) fn note_free(path: &Path) -> io::Result<Option<Free>> {
 }
 
 impl Free {
-    /// Remove the file or link that took the name. A folder is no file that anybody obeys.
-    pub(super) fn restore(self) {
-        let _ = unlinkat(&self.folder, &self.name, AtFlags::empty());
+    /// Remove the file or link that took the name, and say so. A folder is no file that anybody
+    /// obeys.
+    pub(super) fn restore(self) -> Option<String> {
+        unlinkat(&self.folder, &self.name, AtFlags::empty()).ok()?;
+        Some(not_kept(&self.name.to_string_lossy()))
     }
 }
 

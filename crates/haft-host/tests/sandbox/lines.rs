@@ -371,7 +371,9 @@ fn config_does_not_last() -> usize {
     ];
     for line in lines {
         let fixture = Fixture::new();
-        fixture.run(Level::Sandboxed, line);
+        let finished = fixture.run(Level::Sandboxed, line);
+        let told = "haft: `haft.yaml` was not kept";
+        assert!(finished.output.contains(told), "{line}: not said");
         fixture
             .unharmed()
             .unwrap_or_else(|harm| panic!("{line}: {harm}"));
@@ -525,6 +527,50 @@ pub(crate) fn git_works() {
     let finished = fixture.run(Level::Sandboxed, "git config core.fsmonitor ./evil");
     assert_ne!(finished.exit_code, Some(0));
     fixture.unharmed_outside().unwrap();
+}
+
+/// git clones only into a folder that it finds empty. What the clone would run, and a config for
+/// haft, stay behind and are named.
+pub(crate) fn a_clone_fills_the_workspace() {
+    let fixture = Fixture::new();
+    let (plain, origin) = (fixture.root.join("plain"), fixture.home.join("origin"));
+    let fixture = fixture.working_in(origin.clone());
+    let made = fixture.run(
+        Level::Shared,
+        "git init -q -b main && git config user.name n && git config user.email e && \
+         mkdir src && echo x > src/f && ln -s src/f link && git add . && git commit -qm one",
+    );
+    assert_eq!(made.exit_code, Some(0), "{}", made.output);
+    let fixture = fixture.working_in(plain.clone());
+    let sandbox = || Sandbox {
+        readable: vec![origin.clone()],
+        ..fixture.sandbox(Level::Sandboxed)
+    };
+    let line = "export HOME=@HOME; git clone -q @HOME/origin . && git log --format=%s && \
+                echo evil > .git/hooks/pre-commit && chmod +x .git/hooks/* && \
+                git config core.fsmonitor ./evil && echo evil > haft.yaml";
+    let finished = fixture.run_in(sandbox(), line).unwrap();
+    assert_eq!(finished.exit_code, Some(0), "{}", finished.output);
+    assert_eq!(finished.level, Level::Sandboxed);
+    let mut told: Vec<&str> = finished.output.lines().collect();
+    told.sort();
+    let expected = [".git/hooks/pre-commit", "core.fsmonitor", "haft.yaml"]
+        .map(|name| format!("haft: `{name}` was not kept: it is a person's to make"));
+    assert_eq!(told[..3], expected, "{}", finished.output);
+    assert_eq!(told[3..], ["one"]);
+    assert_eq!(fs::read_to_string(plain.join("link")).unwrap(), "x\n");
+    for name in [".git/hooks/pre-commit", "haft.yaml"] {
+        assert!(plain.join(name).symlink_metadata().is_err(), "{name}");
+    }
+    let config = fs::read_to_string(plain.join(".git/config")).unwrap();
+    assert!(!config.contains("evil"), "{config}");
+    let finished = fixture
+        .run_in(
+            sandbox(),
+            "export HOME=@HOME; git status -s; git log --format=%s",
+        )
+        .unwrap();
+    assert_eq!(finished.output, "one\n");
 }
 
 /// A repository of the command's making is seen outside when it has been looked through, and not

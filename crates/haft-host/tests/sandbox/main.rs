@@ -67,6 +67,7 @@ fn suite() {
     calls::limits_hold();
     lines::placeholders_come_and_go();
     lines::git_works();
+    lines::a_clone_fills_the_workspace();
     lines::a_new_repository_runs_nothing();
     lines::a_home_is_out_of_sight();
     lines::a_home_as_workspace_keeps_its_start_up_files();
