@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 
 use crate::{
-    CallTag, CancelToken, Event, EventKind, EventSink, Identity, Inquiry, Person, Powers,
-    ResultStore, Within,
+    CallTag, CancelToken, ClosedPaths, Event, EventKind, EventSink, Identity, Inquiry, Person,
+    Powers, ResultStore, Within,
 };
 
 /// Who calls, and what they have at hand. One a session; calls share it.
@@ -66,6 +66,8 @@ pub struct ToolContext {
     pub cancel: CancelToken,
     /// How many calls this one is made by, one inside the other
     pub depth: u8,
+    /// What rules deny of the files that this call may come upon, once policy has judged it
+    pub closed: Option<Arc<dyn ClosedPaths>>,
     /// Counts signs of life; the idle deadline watches it
     activity: AtomicU64,
 }
@@ -92,6 +94,7 @@ impl ToolContext {
             key: None,
             cancel,
             depth: 0,
+            closed: None,
             activity: AtomicU64::new(0),
         }
     }

@@ -43,8 +43,8 @@ pub use process::{Complaints, Partner, PartnerProgram};
 pub use results::{Attachments, FileResults, KeptResults, ResultWriter};
 pub use retention::{Amount, Retention, tidy_is_due};
 pub use sandbox::{
-    Enclosed, Feature, Input, Isolation, Level, Limits, Report, Sandbox, Weaker, lacking,
-    launcher_main, probe,
+    ClosedPlaces, Enclosed, Feature, Input, Isolation, Level, Limits, Report, Sandbox, Weaker,
+    lacking, launcher_main, probe,
 };
 pub use search::{
     Case, FileMatches, FilesFound, FindFiles, GlobPlan, Kept, Match, Notes, Outlet, SearchText,

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use haft_core::CancelToken;
 use haft_host::{
-    FileResults, FilesConfig, Finished, ProcessConfig, Program, RunProcesses, Session,
-    SessionRequest, ShellRequest, Watch, Workspace, guardian_main,
+    ClosedPlaces, FileResults, FilesConfig, Finished, ProcessConfig, Program, RunProcesses,
+    Session, SessionRequest, ShellRequest, Watch, Workspace, guardian_main,
 };
 
 /// What a command can do to outlive haft; `SLEEP` would run for long.
@@ -88,6 +88,7 @@ fn run(power: &RunProcesses, line: &str) -> Finished {
         cwd: power.directory(None).unwrap(),
         timeout: Duration::ZERO,
         terminal: None,
+        closed: ClosedPlaces::default(),
     };
     let watch = Watch {
         live: &mut |_| {},
@@ -114,6 +115,7 @@ async fn session(power: &RunProcesses, id: &str, line: &str) -> Session {
         terminal: None,
         owner: "s".to_owned(),
         call: id.to_owned(),
+        closed: ClosedPlaces::default(),
     };
     let session = power.begin(request).await.unwrap();
     session.to_background();

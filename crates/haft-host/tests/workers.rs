@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use haft_core::{CancelToken, ErrorCode, ToolError};
 use haft_host::{
-    FileResults, FilesConfig, Finished, ProcessConfig, RunProcesses, ShellRequest, Watch,
-    WorkersConfig, Workspace, guardian_main, worker_main,
+    ClosedPlaces, FileResults, FilesConfig, Finished, ProcessConfig, RunProcesses, ShellRequest,
+    Watch, WorkersConfig, Workspace, guardian_main, worker_main,
 };
 use tokio::task::JoinHandle;
 
@@ -112,6 +112,7 @@ fn request(power: &RunProcesses, line: &str) -> ShellRequest {
         cwd: power.directory(None).unwrap(),
         timeout: Duration::ZERO,
         terminal: None,
+        closed: ClosedPlaces::default(),
     }
 }
 

@@ -3,12 +3,13 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use haft_core::{Access, Capability, Effects, Repeat, Risk, Source, ToolSpec};
+use haft_core::{Access, Capability, ClosedPaths, Effects, Repeat, Risk, Source, ToolSpec};
 
 use crate::binding::{LayerBound, Subject};
 use crate::call::CallFacts;
+use crate::closed::Closed;
 use crate::config::Autonomy;
 use crate::coverage::Coverage;
 use crate::judgement::{Decision, HookAction, Judgement, RuleHit, Verdict};
@@ -33,6 +34,7 @@ pub struct Bound {
     /// Of a call that touches nothing, and of one that may touch anything
     nothing: OnceLock<Judgement>,
     anything: OnceLock<Judgement>,
+    closed: OnceLock<Option<Arc<Closed>>>,
 }
 
 impl Bound {
@@ -53,6 +55,7 @@ impl Bound {
             tool: OnceLock::new(),
             nothing: OnceLock::new(),
             anything: OnceLock::new(),
+            closed: OnceLock::new(),
         }
     }
 
@@ -103,6 +106,17 @@ impl Bound {
     fn strictest(&self, call: &CallFacts<'_>, commands_expected: bool) -> Judgement {
         let judged = |layer: &LayerBound| layer.judge(&self.subject, call, commands_expected);
         strictest(self.layers.iter().map(judged).collect())
+    }
+
+    /// The paths that rules deny, for whoever opens files that no effect names.
+    pub fn closed(&self) -> Option<Arc<dyn ClosedPaths>> {
+        if !self.minds_paths {
+            return None;
+        }
+        let closed = self
+            .closed
+            .get_or_init(|| Closed::of(&self.layers).map(Arc::new));
+        closed.clone().map(|closed| closed as _)
     }
 
     /// The judgement of one call. `resolve` turns a path as the shell would read it, in a folder,

@@ -5,6 +5,7 @@ mod binding;
 mod bound;
 mod call;
 mod classics;
+mod closed;
 mod command;
 mod config;
 mod constraint;

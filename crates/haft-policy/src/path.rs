@@ -5,10 +5,10 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use haft_core::Resource;
+use haft_core::{ClosedStart, Resource};
 
 use crate::glob::Glob;
-use crate::tokens::{Token, escape, states_after, tokens};
+use crate::tokens::{Token, escape, literal, states_after, tokens};
 
 /// The folders that patterns start from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,6 +87,37 @@ impl PathPattern {
     /// What a rule that closes means: a folder with all it holds.
     fn closing(&self) -> impl Iterator<Item = &Vec<Token>> {
         self.alternatives.iter().chain(&self.below)
+    }
+
+    /// Where to look for what is meant: the folders before the first wildcards.
+    pub(crate) fn starts(&self) -> Vec<ClosedStart> {
+        if self.any {
+            let path = PathBuf::from("/");
+            return vec![ClosedStart { path, exact: false }];
+        }
+        let start = |tokens: &Vec<Token>| {
+            let literal = literal(tokens);
+            let text: String = tokens
+                .iter()
+                .take(literal)
+                .filter_map(|token| match token {
+                    Token::One(c) => Some(*c),
+                    _ => None,
+                })
+                .collect();
+            let exact = literal == tokens.len();
+            let folder = text.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let path = match (exact, folder) {
+                (true, _) => text.as_str(),
+                (false, "") => "/",
+                (false, folder) => folder,
+            };
+            ClosedStart {
+                path: path.into(),
+                exact,
+            }
+        };
+        self.alternatives.iter().map(start).collect()
     }
 
     /// The same for what a word with a `*` could find. As one file it is what the word names and

@@ -47,6 +47,11 @@ impl States {
         self.fresh.iter().chain(&self.inside).any(|&state| state)
     }
 
+    fn clear(&mut self) {
+        self.fresh.fill(false);
+        self.inside.fill(false);
+    }
+
     fn close(&mut self, tokens: &[Token]) {
         for (at, token) in tokens.iter().enumerate() {
             if self.fresh[at] && matches!(token, Token::Star | Token::Everything | Token::Folders) {
@@ -56,17 +61,37 @@ impl States {
     }
 }
 
+/// How many tokens at the start stand for one certain character each.
+pub(crate) fn literal(tokens: &[Token]) -> usize {
+    let is_one = |token: &&Token| matches!(token, Token::One(_));
+    tokens.iter().take_while(is_one).count()
+}
+
+/// The literal beginning is compared as it is, which is all there is to do for most paths.
 pub(crate) fn states_after(tokens: &[Token], text: &str) -> States {
     let empty = || States {
         fresh: vec![false; tokens.len() + 1],
         inside: vec![false; tokens.len() + 1],
     };
     let mut states = empty();
-    states.fresh[0] = true;
+    let start = literal(tokens);
+    let mut rest = text.chars();
+    for (at, token) in tokens.iter().take(start).enumerate() {
+        match rest.next() {
+            None => {
+                states.fresh[at] = true;
+                return states;
+            }
+            Some(c) if *token != Token::One(c) => return states,
+            Some(_) => {}
+        }
+    }
+    states.fresh[start] = true;
     states.close(tokens);
-    for c in text.chars() {
-        let mut next = empty();
-        for (at, token) in tokens.iter().enumerate() {
+    let mut next = empty();
+    for c in rest {
+        next.clear();
+        for (at, token) in tokens.iter().enumerate().skip(start) {
             let (fresh, inside) = (states.fresh[at], states.inside[at]);
             if *token == Token::Folders {
                 if fresh || inside {
@@ -91,7 +116,7 @@ pub(crate) fn states_after(tokens: &[Token], text: &str) -> States {
             }
         }
         next.close(tokens);
-        states = next;
+        std::mem::swap(&mut states, &mut next);
         if !states.alive() {
             break;
         }

@@ -31,7 +31,9 @@ impl RunProcesses {
     ) -> Result<Option<Finished>, ToolError> {
         let workspace = self.inner.workspace.path();
         let level = self.inner.config.sandbox.as_ref().map(|one| one.level());
+        // What is put in place afterwards no mount has kept to the rules.
         if level != Some(Level::Sandboxed)
+            || request.closed.closes_writes()
             || !clones_into(workspace, request)
             || !is_empty(workspace)
         {
@@ -102,6 +104,7 @@ mod tests {
                 cwd: cwd.into(),
                 timeout: Duration::ZERO,
                 terminal: None,
+                closed: crate::ClosedPlaces::default(),
             };
             let found = clones_into(Path::new("/w/space"), &request);
             assert_eq!(found, expected, "{cwd}: {line}");

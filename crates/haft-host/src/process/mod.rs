@@ -5,6 +5,7 @@
 
 mod children;
 mod cloned;
+mod closed;
 mod config;
 mod descriptors;
 mod family;
@@ -55,7 +56,7 @@ pub(crate) use memory::keep_to;
 pub(crate) use prepare::Group;
 pub(crate) use started::{Started, start_connected};
 
-use crate::sandbox::Input;
+use crate::sandbox::{Entering, Input};
 use crate::undo::Mark;
 use crate::workers::{Job, RunJob, Setup, Workers};
 use crate::{FileResults, Workspace, filter_env};
@@ -244,11 +245,14 @@ impl RunProcesses {
         let mut noting = Noting::begin(&self.inner, mark, &argv);
         let prepared = prepare::prepare(
             config,
-            workspace,
-            &request.cwd,
-            &argv,
+            &Entering {
+                workspace,
+                cwd: &request.cwd,
+                argv: &argv,
+                input,
+                closed: &request.closed,
+            },
             environment,
-            input,
             noting.watcher(),
         )?;
         let (command, entered, group) = (prepared.command, prepared.entered, prepared.group);

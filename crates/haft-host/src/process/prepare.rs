@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Command;
 
 use haft_core::ToolError;
@@ -10,7 +9,7 @@ use haft_core::ToolError;
 use super::login::Variables;
 use super::{Finished, ProcessConfig};
 use crate::Level;
-use crate::sandbox::{Input, Report};
+use crate::sandbox::{Entering, Input, Report};
 
 /// A command ready to start.
 pub(super) struct Ready {
@@ -28,17 +27,14 @@ pub(super) struct Entered {
 /// A program and its arguments, with the environment it may see.
 pub(super) fn prepare(
     config: &ProcessConfig,
-    workspace: &Path,
-    cwd: &Path,
-    argv: &[&OsStr],
+    entering: &Entering<'_>,
     environment: Variables,
-    input: Input,
     watcher: Option<&str>,
 ) -> Result<Ready, ToolError> {
     let sandbox = config.sandbox.as_ref();
     let level = sandbox.map_or(Level::Shared, |sandbox| sandbox.level());
     let Some(sandbox) = sandbox.filter(|_| level.is_enforced()) else {
-        let (mut command, group) = plain(config, argv, input)?;
+        let (mut command, group) = plain(config, entering.argv, entering.input)?;
         if let (Some(watcher), Some(wrapper)) = (watcher, &config.watched) {
             command = watched(wrapper, watcher, &command);
         }
@@ -50,7 +46,7 @@ pub(super) fn prepare(
             group,
         });
     };
-    let enclosed = sandbox.command(workspace, cwd, argv, input, watcher)?;
+    let enclosed = sandbox.enclose(entering, None, watcher)?;
     let mut command = enclosed.command;
     command
         .env_clear()

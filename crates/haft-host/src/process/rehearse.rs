@@ -10,7 +10,7 @@ use super::prepare::{Entered, Group};
 use super::{Finished, RunProcesses, ShellRequest, Watch, alone, run, start_error, started};
 use crate::blocking::blocking;
 use crate::sandbox;
-use crate::sandbox::{Isolation, Level, Sandbox};
+use crate::sandbox::{Entering, Isolation, Level, Sandbox};
 use crate::trial::{Trial, Trials};
 use crate::undo::{Lost, Mark, Touch, unkept};
 
@@ -43,7 +43,14 @@ impl RunProcesses {
         ];
         let overlay = Some(begun.dirs());
         let (streams, input) = alone(request.terminal)?;
-        let enclosed = sandbox.enclose(&workspace, &request.cwd, &argv, input, overlay, None)?;
+        let entering = Entering {
+            workspace: &workspace,
+            cwd: &request.cwd,
+            argv: &argv,
+            input,
+            closed: &request.closed,
+        };
+        let enclosed = sandbox.enclose(&entering, overlay, None)?;
         let sandbox::Enclosed {
             mut command,
             report,

@@ -19,7 +19,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::place::path_bytes;
-use crate::{Level, Lost};
+use crate::{ClosedPlaces, Level, Lost};
 
 use super::family::{Ending, Step};
 use super::record::{Keep, Record, Recorded};
@@ -47,6 +47,8 @@ pub struct ShellRequest {
     pub timeout: Duration,
     /// Run it at a terminal of its own
     pub terminal: Option<TerminalSize>,
+    /// What rules close to it
+    pub closed: ClosedPlaces,
 }
 
 /// A command that has ended, with all it started.

@@ -9,7 +9,7 @@ use haft_core::{CancelToken, ErrorCode, ResultStore, ToolError};
 use tempfile::TempDir;
 
 use super::*;
-use crate::FilesConfig;
+use crate::{ClosedPlaces, FilesConfig};
 
 struct Place {
     dir: TempDir,
@@ -56,6 +56,7 @@ impl Place {
             cwd: self.power.directory(None)?,
             timeout,
             terminal: None,
+            closed: ClosedPlaces::default(),
         };
         let watch = Watch {
             live,

@@ -68,6 +68,14 @@ pub(super) fn guarded(spec: &Spec) -> Vec<Guarded> {
                 if_missing,
             });
         };
+        // First, so that what a rule closes is not opened again by another reason.
+        for (path, if_missing) in spec.closed.guards() {
+            if let Ok(inside) = path.strip_prefix(&root)
+                && inside != Path::new("")
+            {
+                guard(&inside.to_string_lossy(), if_missing);
+            }
+        }
         git(&root, spec.overlay.is_some(), &mut guard);
         if let Ok(inside) = spec.state.strip_prefix(&root) {
             guard(&inside.to_string_lossy(), IfMissing::Folder);

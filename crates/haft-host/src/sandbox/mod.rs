@@ -4,6 +4,7 @@
 //! that starts inside. What is missing on a machine refuses the command: nothing is skipped
 //! silently. Which commands run at all is decided elsewhere.
 
+mod closed;
 mod filter;
 mod git_config;
 mod guarded;
@@ -29,12 +30,14 @@ use std::process::Command;
 use haft_core::ToolError;
 use serde::{Deserialize, Serialize};
 
+pub use closed::ClosedPlaces;
 pub use launch::launcher_main;
 pub use level::{Isolation, Level, Weaker};
 pub use probe::{Feature, lacking, probe};
 pub use report::Report;
 pub use spec::Limits;
 
+pub(crate) use closed::Grounds;
 pub(crate) use guarded::PROJECT_CONFIG;
 pub(crate) use newborn::{may_be_born as may_become_repository, sanitize as sanitize_repository};
 pub(crate) use placeholder::{is_mark as is_placeholder, not_kept};
@@ -78,6 +81,17 @@ pub struct Enclosed {
     pub report: Report,
 }
 
+/// A command that is to enter a sandbox.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entering<'a> {
+    /// The folder that may be written
+    pub(crate) workspace: &'a Path,
+    pub(crate) cwd: &'a Path,
+    pub(crate) argv: &'a [&'a OsStr],
+    pub(crate) input: Input,
+    pub(crate) closed: &'a ClosedPlaces,
+}
+
 /// How a command meets its standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
@@ -92,17 +106,16 @@ impl Sandbox {
         self.isolation.level
     }
 
-    /// A program with its arguments, to be run in `cwd` under this sandbox. `workspace` is the
-    /// folder that may be written, `watcher` wants to know of every change.
-    pub fn command(
-        &self,
-        workspace: &Path,
-        cwd: &Path,
-        argv: &[&OsStr],
-        input: Input,
-        watcher: Option<&str>,
-    ) -> Result<Enclosed, ToolError> {
-        self.enclose(workspace, cwd, argv, input, None, watcher)
+    /// What rules can close to the commands of this sandbox.
+    pub(crate) fn grounds(&self, workspace: &Path) -> Grounds {
+        let mut writable = vec![real(workspace)];
+        writable.extend(self.roots.iter().map(|root| real(root)));
+        Grounds {
+            writable,
+            home: self.home.as_deref().map(real),
+            readable: self.readable.iter().map(|place| real(place)).collect(),
+            state: real(&self.state),
+        }
     }
 
     /// What of an environment makes sense inside.
@@ -125,12 +138,11 @@ impl Sandbox {
         all.into_iter().filter(|(name, _)| stays(name)).collect()
     }
 
+    /// A program with its arguments, to be started inside. `watcher` wants to know of every
+    /// change.
     pub(crate) fn enclose(
         &self,
-        workspace: &Path,
-        cwd: &Path,
-        argv: &[&OsStr],
-        input: Input,
+        entering: &Entering<'_>,
         overlay: Option<OverlayDirs>,
         watcher: Option<&str>,
     ) -> Result<Enclosed, ToolError> {
@@ -140,14 +152,14 @@ impl Sandbox {
             return Err(ToolError::not_available("no launcher for the sandbox")
                 .hint("haft does not know where its own program is"));
         };
-        let (workspace, state) = (real(workspace), real(&self.state));
+        let (workspace, state) = (real(entering.workspace), real(&self.state));
         check_places(&workspace, &state)?;
         let report = Report::new().map_err(broken)?;
         let spec = Spec {
             level: self.isolation.level,
             parent: std::process::id() as i32,
             report: report.descriptor(),
-            cwd: real(cwd),
+            cwd: real(entering.cwd),
             roots: self.roots.iter().map(|root| real(root)).collect(),
             readable: self.readable.iter().map(|place| real(place)).collect(),
             workspace,
@@ -156,7 +168,8 @@ impl Sandbox {
             overlay,
             watcher: watcher.map(str::to_owned),
             limits: self.limits,
-            terminal: input == Input::Terminal,
+            closed: entering.closed.clone(),
+            terminal: entering.input == Input::Terminal,
             landlock: !self.isolation.goes_without(Weaker::NoLandlock),
             process_limit: !self.isolation.goes_without(Weaker::NoProcessLimit),
         };
@@ -164,7 +177,7 @@ impl Sandbox {
             ToolError::not_available("the sandbox takes only paths that are UTF-8").caused_by(error)
         })?;
         let mut command = Command::new(program);
-        command.args(arguments).arg(spec).args(argv);
+        command.args(arguments).arg(spec).args(entering.argv);
         Ok(Enclosed { command, report })
     }
 }

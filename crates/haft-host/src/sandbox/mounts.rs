@@ -70,7 +70,11 @@ pub(super) fn build(
             Some(dirs) => overlay(&place, dirs).map_err(told("overlay"))?,
             None => copy(&place).map_err(told("bind mounts"))?,
         };
-        set_attributes(&tree, Path::new(""), NO_SUID | NO_DEV, Reach::Tree)
+        let attributes = match spec.closed.closes(&place) {
+            true => closed,
+            false => NO_SUID | NO_DEV,
+        };
+        set_attributes(&tree, Path::new(""), attributes, Reach::Tree)
             .map_err(told("mount attributes"))?;
         trees.push((place, tree));
     }
@@ -107,7 +111,8 @@ pub(super) fn build(
     }
     set_attributes(CWD, Path::new("/run"), closed, Reach::Mount).map_err(told("read-only root"))?;
     guard(spec, guarded).map_err(told("guarded places"))?;
-    for place in hidden(spec) {
+    let closed = spec.closed.hidden.iter().cloned();
+    for place in hidden(spec).into_iter().chain(closed) {
         hide(&place).map_err(told("hidden places"))?;
     }
     Ok(())
@@ -244,6 +249,12 @@ fn overlay(workspace: &Path, dirs: &OverlayDirs) -> io::Result<OwnedFd> {
 /// Make what is guarded read-only, and all on the way to it impossible to move away.
 fn guard(spec: &Spec, guarded: &[Guarded]) -> io::Result<()> {
     let (mut pinned, mut closed) = (Vec::new(), Vec::new());
+    for place in &spec.closed.hidden {
+        // Moved away with its folder it would be another path, which no rule closes.
+        for root in writable(spec).iter().filter(|root| place.starts_with(root)) {
+            pin_parents(root, place, &mut pinned)?;
+        }
+    }
     for place in guarded {
         // Something else is mounted there, to be written.
         if place.if_missing == IfMissing::Newborn {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::closed::ClosedPlaces;
 use super::level::Level;
 
 /// One launch.
@@ -25,6 +26,8 @@ pub(super) struct Spec {
     pub(super) state: PathBuf,
     /// The home of the user, where start-up files, keys and all kinds of data are
     pub(super) home: Option<PathBuf>,
+    /// What rules close
+    pub(super) closed: ClosedPlaces,
     /// Write beside the workspace instead of into it
     pub(super) overlay: Option<OverlayDirs>,
     pub(super) limits: Limits,
@@ -86,6 +89,7 @@ impl Spec {
             readable: Vec::new(),
             state: PathBuf::from("/nonexistent"),
             home: None,
+            closed: ClosedPlaces::default(),
             overlay: None,
             limits: Limits::default(),
             watcher: None,

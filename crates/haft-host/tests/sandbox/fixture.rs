@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use haft_core::{CancelToken, ToolError};
 use haft_host::{
-    FilesConfig, Finished, Isolation, Level, Limits, ProcessConfig, RunProcesses, Sandbox,
-    ShellRequest, Trial, Watch, Workspace,
+    ClosedPlaces, FilesConfig, Finished, Isolation, Level, Limits, ProcessConfig, RunProcesses,
+    Sandbox, ShellRequest, Trial, Watch, Workspace,
 };
 use tempfile::TempDir;
 
@@ -140,12 +140,13 @@ impl Fixture {
         Ok(RunProcesses::new(self.config(sandbox), self.files()?, None))
     }
 
-    fn request(&self, line: &str) -> ShellRequest {
+    pub(crate) fn request(&self, line: &str) -> ShellRequest {
         ShellRequest {
             line: self.fill(line),
             cwd: self.work.clone(),
             timeout: Duration::from_secs(60),
             terminal: None,
+            closed: ClosedPlaces::default(),
         }
     }
 

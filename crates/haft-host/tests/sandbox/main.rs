@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod calls;
+mod closed;
 mod fixture;
 mod lifetimes;
 mod lines;
@@ -64,6 +65,7 @@ fn suite() {
     lifetimes::nothing_outlives_haft();
     let shell = lines::attacks_fail();
     let calls = calls::attacks_fail();
+    let rules = closed::attacks_fail();
     calls::limits_hold();
     lines::placeholders_come_and_go();
     lines::git_works();
@@ -84,6 +86,6 @@ fn suite() {
     trials::where_it_cannot_be_done_it_is_said();
     println!(
         "sandbox as user {who}: {} attacks, 0 succeeded",
-        shell + calls
+        shell + calls + rules
     );
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use haft_core::CancelToken;
-use haft_host::{Level, ProcessConfig, Program, RunProcesses, SessionRequest, TerminalSize};
+use haft_host::{
+    ClosedPlaces, Level, ProcessConfig, Program, RunProcesses, SessionRequest, TerminalSize,
+};
 
 use crate::fixture::{Fixture, runtime};
 
@@ -25,6 +27,7 @@ pub(crate) fn a_session_can_be_typed_to() {
                 terminal: Some(TerminalSize::default()),
                 owner: "s".to_owned(),
                 call: "c".to_owned(),
+                closed: ClosedPlaces::default(),
             })
             .await
             .unwrap();

@@ -2,6 +2,7 @@
 
 mod calls;
 mod classics;
+mod closed;
 mod corpus;
 mod properties;
 mod shells;

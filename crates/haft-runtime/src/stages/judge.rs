@@ -41,6 +41,7 @@ pub(crate) fn effects(
         Some(judgement) => format!("ask: {}", judgement.reason),
         None => "run without asking".to_owned(),
     });
+    flight.cx.closed = bound.closed();
     let orders = flight.runtime.scheduler();
     flight.ticket = (!effects.is_none()).then(|| orders.ticket(flight.lane, &effects));
     Ok(Judged { effects, ask })

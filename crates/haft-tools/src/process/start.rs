@@ -95,6 +95,7 @@ impl Tool for Start {
                 terminal: told::terminal(self.pty, self.columns, self.rows),
                 owner: cx.caller.session.to_string(),
                 call: cx.call_id.to_string(),
+                closed: power.closed(cx).await?,
             })
             .await?;
         session.to_background();

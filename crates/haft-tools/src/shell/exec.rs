@@ -152,7 +152,7 @@ impl Tool for Exec {
         }
         // Where nothing outlives its call, `yieldMs` finds nobody to leave the command to: it is
         // waited for, since to end it halfway would do more harm than to answer late.
-        let (request, workdir) = self.request(power)?;
+        let (request, workdir) = self.request(power, cx).await?;
         let mut story = Story::default();
         let watch = Watch {
             live: &mut |text| hear(text, &mut story, cx),
@@ -170,7 +170,7 @@ impl Tool for Exec {
     }
 
     async fn preview(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
-        let (request, workdir) = self.request(power)?;
+        let (request, workdir) = self.request(power, cx).await?;
         let mut story = Story::default();
         let watch = Watch {
             live: &mut |text| hear(text, &mut story, cx),
@@ -217,6 +217,7 @@ impl Exec {
                 terminal,
                 owner: cx.caller.session.to_string(),
                 call: cx.call_id.to_string(),
+                closed: power.closed(cx).await?,
             })
             .await?;
         if let Some(time) = wait {
@@ -234,7 +235,11 @@ impl Exec {
     }
 
     /// What is to be run, and where, in words.
-    fn request(self, power: &RunProcesses) -> Result<(ShellRequest, String), ToolError> {
+    async fn request(
+        self,
+        power: &RunProcesses,
+        cx: &ToolContext,
+    ) -> Result<(ShellRequest, String), ToolError> {
         let cwd = self.directory(power)?;
         let workdir = cwd.to_string_lossy().into_owned();
         let request = ShellRequest {
@@ -242,6 +247,7 @@ impl Exec {
             cwd,
             timeout: Duration::from_millis(self.timeout.unwrap_or(DEFAULT_TIMEOUT_MS)),
             terminal: told::terminal(self.pty, self.columns, self.rows),
+            closed: power.closed(cx).await?,
         };
         Ok((request, workdir))
     }

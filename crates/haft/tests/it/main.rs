@@ -6,6 +6,7 @@ mod backtest;
 mod bad_input;
 mod clients;
 mod clock;
+mod closed_paths;
 mod completions;
 mod config;
 mod crowd;

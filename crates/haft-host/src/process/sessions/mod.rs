@@ -29,7 +29,8 @@ use super::run::{self, Watch, Wishes};
 use super::started::{self, Beginning};
 use super::terminal::{Streams, Terminal, TerminalSize};
 use super::{LONGEST_TIMEOUT, RunProcesses, ShellRequest, alone, no_terminal, start_error};
-use crate::sandbox::Input;
+use crate::ClosedPlaces;
+use crate::sandbox::{Entering, Input};
 use crate::undo::Mark;
 use ring::Ring;
 use session::{Inner, lock};
@@ -70,6 +71,8 @@ pub struct SessionRequest {
     pub owner: String,
     /// The call that starts it
     pub call: String,
+    /// What rules close to it
+    pub closed: ClosedPlaces,
 }
 
 /// Which session is meant.
@@ -286,11 +289,14 @@ impl RunProcesses {
         );
         let prepared = prepare::prepare(
             &inner.config,
-            workspace,
-            &request.cwd,
-            &argv,
+            &Entering {
+                workspace,
+                cwd: &request.cwd,
+                argv: &argv,
+                input: how,
+                closed: &request.closed,
+            },
             environment,
-            how,
             noting.watcher(),
         )?;
         let guardian = inner.guardian.clone();
@@ -312,6 +318,7 @@ impl RunProcesses {
             cwd: request.cwd.clone(),
             timeout: request.timeout,
             terminal: None,
+            closed: ClosedPlaces::default(),
         };
         match &request.program {
             Program::Line(line) => start_error(error, &told(line), &self.inner.shell),

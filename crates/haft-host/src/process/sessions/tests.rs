@@ -52,6 +52,7 @@ impl Place {
             terminal: None,
             owner: "s".to_owned(),
             call: format!("call-{id}"),
+            closed: ClosedPlaces::default(),
         }
     }
 

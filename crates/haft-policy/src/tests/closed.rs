@@ -1,0 +1,88 @@
+//! What rules close beyond the effects of a call.
+
+use std::path::Path;
+
+use haft_core::Mode;
+use serde_json::{Value, json};
+
+use super::{compile, tool};
+use crate::{Bound, Policy, Who};
+
+fn bind(policy: &Policy, name: &str) -> Bound {
+    policy.bind(&tool(name), &Who::default())
+}
+
+fn denying(rules: &[&str]) -> Value {
+    json!({"tools": {"rules": {"deny": rules}}})
+}
+
+#[test]
+fn paths_are_closed_as_rules_say() {
+    let rules = [
+        "file.read(**/.env)",
+        "file.write(secret/**)",
+        "file.edit(a.{lock,sum})",
+        "file.read(/etc/ssl/*.key)",
+    ];
+    let policy = compile(denying(&rules)).unwrap();
+    let closed = bind(&policy, "shell.exec").closed().unwrap();
+    let check = |path: &str, read: bool, write: bool| {
+        let path = Path::new(path);
+        assert_eq!(closed.closes(Mode::Read, path), read, "read {path:?}");
+        assert_eq!(closed.closes(Mode::Write, path), write, "write {path:?}");
+    };
+    check("/w/.env", true, false);
+    check("/w/a/b/.env", true, false);
+    check("/w/.env/below", true, false);
+    check("/w/env", false, false);
+    check("/w/secret", false, true);
+    check("/w/secret/deep/x", false, true);
+    check("/w/secrets", false, false);
+    check("/w/a.lock", false, true);
+    check("/w/sub/a.lock", false, false);
+    check("/etc/ssl/x.key", true, false);
+    check("/etc/ssl", false, false);
+    let check = |folder: &str, read: bool, write: bool| {
+        let folder = Path::new(folder);
+        assert_eq!(closed.reaches(Mode::Read, folder), read, "read {folder:?}");
+        assert_eq!(
+            closed.reaches(Mode::Write, folder),
+            write,
+            "write {folder:?}"
+        );
+    };
+    check("/w", true, true);
+    check("/w/sub", true, false);
+    check("/w/secret/deep", true, true);
+    check("/etc", true, false);
+    check("/usr", false, false);
+    let starts = |mode| -> Vec<String> {
+        let shown = closed.starts(mode).into_iter().map(|one| {
+            let mark = if one.exact { "" } else { "/…" };
+            format!("{}{mark}", one.path.display())
+        });
+        let mut shown: Vec<String> = shown.collect();
+        shown.sort();
+        shown
+    };
+    assert_eq!(starts(Mode::Read), ["/etc/ssl/…", "/w/…"]);
+    assert_eq!(
+        starts(Mode::Write),
+        ["/w/a.lock", "/w/a.sum", "/w/secret/…"]
+    );
+}
+
+#[test]
+fn where_no_path_is_denied_nothing_is_closed() {
+    for rules in [
+        json!({}),
+        json!({"deny": ["shell.exec(rm *)"], "ask": ["file.read(x)"]}),
+    ] {
+        let policy = compile(json!({"tools": {"rules": rules}})).unwrap();
+        assert!(bind(&policy, "file.list").closed().is_none(), "{rules}");
+    }
+    let policy = compile(denying(&["file.write"])).unwrap();
+    let closed = bind(&policy, "shell.exec").closed().unwrap();
+    assert!(closed.closes(Mode::Write, Path::new("/anything")));
+    assert!(!closed.closes(Mode::Read, Path::new("/anything")));
+}

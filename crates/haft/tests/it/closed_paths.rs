@@ -1,0 +1,127 @@
+//! Rules that deny paths bind what nobody names: programs that no policy understands.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::place::{Place, verdict};
+
+const TOKEN: &str = "what-nobody-may-see";
+/// What closed files hold besides, so that git takes another file for the same one renamed.
+const REST: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
+
+const READ_CLOSED: [&str; 5] = [
+    ".env",
+    "sub/deep/.env",
+    "sub/deep/x.priv",
+    "hidden/a.txt",
+    "hidden/b/c.txt",
+];
+
+/// A workspace with something closed to reading in several places, and something to writing.
+fn closed() -> Place {
+    let place = Place::with_config(
+        "tools:\n  autonomy: autonomous\n  rules:\n    allow: [shell.exec]\n    deny:\n      \
+         - file.read(**/{.env,*.priv})\n      - file.read(hidden/**)\n      - file.write(kept/**)\n      \
+         - file.write(**/*.lock)\n      - file.write(later/**)\n      - file.write(later.txt)\n",
+    );
+    for path in READ_CLOSED {
+        place.file(path, format!("{TOKEN}\n{REST}"));
+    }
+    for path in ["kept/x", "kept/deep/y", "sub/a.lock", "sub/open.txt"] {
+        place.file(path, "as it was\n");
+    }
+    place
+}
+
+/// Run a script, which no policy reads, and say what it wrote.
+fn script(place: &Place, lines: &str) -> String {
+    place.file("do.sh", lines);
+    let outcome = place.call("shell.exec", &json!({"command": "sh do.sh"}), &["--yes"]);
+    assert_eq!(outcome["structured"]["isolation"], "sandboxed", "{outcome}");
+    outcome["structured"]["output"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_program_cannot_change_what_rules_close() {
+    for lines in [
+        "echo changed > kept/x",
+        "echo changed >> kept/deep/y; echo changed > kept/new",
+        "rm -rf kept",
+        "find . -name x -delete; find . -name '*.lock' -delete",
+        "mv kept moved; mkdir kept; echo changed > kept/x",
+        "mv sub moved; mkdir sub; echo changed > sub/a.lock",
+        "echo changed > f; mv f kept/x; ln -f f sub/a.lock; cp f sub/a.lock",
+        "chmod 0 kept/x; touch kept/x",
+        "mkdir -p later/deep; echo changed > later/deep/x",
+    ] {
+        let place = closed();
+        script(&place, lines);
+        for path in ["kept/x", "kept/deep/y", "sub/a.lock"] {
+            let now = fs::read_to_string(place.workspace.join(path));
+            assert_eq!(now.unwrap(), "as it was\n", "{lines}: {path}");
+        }
+        for path in ["kept/new", "later"] {
+            assert!(!place.workspace.join(path).exists(), "{lines}: {path}");
+        }
+    }
+    let place = closed();
+    let said = script(&place, "echo new > later.txt; echo new > sub/open.txt");
+    assert!(said.contains("`later.txt` was not kept"), "{said}");
+    assert!(!place.workspace.join("later.txt").exists());
+    assert_eq!(place.read("sub/open.txt"), "new\n");
+}
+
+#[test]
+fn a_program_cannot_read_what_rules_close() {
+    for lines in [
+        "cat .env sub/deep/.env hidden/a.txt hidden/b/c.txt",
+        "cat sub/deep/.e* hidden/*",
+        "tar cf - . ",
+        "grep -r nobody .",
+        "cp -r . /tmp/all; cat /tmp/all/.env /tmp/all/hidden/a.txt",
+        "mv sub moved; cat moved/deep/.env",
+        "mv hidden seen; cat seen/a.txt",
+        "ln sub/deep/.env link; cat link",
+        "cat /proc/self/root/$PWD/.env",
+    ] {
+        let place = closed();
+        let said = script(&place, lines);
+        assert!(!said.contains(TOKEN), "{lines}: {said}");
+        assert!(place.read("sub/deep/.env").contains(TOKEN), "{lines}");
+    }
+    let place = closed();
+    assert_eq!(script(&place, "cat sub/open.txt"), "as it was\n");
+    place.config("tools: {autonomy: autonomous, rules: {allow: [shell.exec]}}\n");
+    assert!(script(&place, "cat sub/deep/.env").contains(TOKEN));
+}
+
+/// A trial is kept to the same, and to the rules again when it is put in place.
+#[test]
+fn a_dry_run_is_kept_to_the_rules() {
+    let place = closed();
+    place.file("do.sh", "cat .env; echo changed > kept/x; echo changed > f");
+    let args = json!({"command": "sh do.sh"});
+    let outcome = place.call("shell.exec", &args, &["--yes", "--dry-run"]);
+    assert_eq!(verdict(&outcome), "ok", "{outcome}");
+    assert!(!outcome.to_string().contains(TOKEN), "{outcome}");
+    let changes = outcome["structured"]["changes"].as_array().unwrap();
+    let paths: Vec<&str> = changes
+        .iter()
+        .filter_map(|one| one["path"].as_str())
+        .collect();
+    assert_eq!(paths, ["f"], "{outcome}");
+}
+
+#[test]
+fn a_rule_that_closes_every_write_makes_the_workspace_read_only() {
+    let place = Place::with_config(
+        "tools: {autonomy: autonomous, rules: {allow: [shell.exec], deny: [file.write]}}\n",
+    );
+    script(
+        &place,
+        "echo changed > README.md; echo new > new; rm -f do.sh",
+    );
+    assert_eq!(place.read("README.md"), "# a workspace\n");
+    assert!(place.workspace.join("do.sh").exists() && !place.workspace.join("new").exists());
+}
