@@ -15,6 +15,8 @@ pub struct Effects {
     pub anything: bool,
     /// What else an approval must be bound to: the environment, the executable's identity
     pub fingerprint: Option<String>,
+    /// Of the trees it reads, it leaves out what rules deny (`ToolContext::closed`)
+    pub skips_closed: bool,
 }
 
 /// One resource and what is done to it.
@@ -89,6 +91,14 @@ impl Effects {
     #[must_use]
     pub fn bound_to(mut self, fingerprint: String) -> Self {
         self.fingerprint = Some(fingerprint);
+        self
+    }
+
+    /// For a tool that asks `ToolContext::closed` about every file it comes upon in a tree: only
+    /// what it is pointed at itself has to be open then.
+    #[must_use]
+    pub fn skipping_closed(mut self) -> Self {
+        self.skips_closed = true;
         self
     }
 

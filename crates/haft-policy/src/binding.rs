@@ -73,7 +73,21 @@ impl LayerBound {
                     && command.is_some_and(|pattern| {
                         call.commands().any(|command| pattern.meets(command))
                     });
-                let touches = |access: &Access| rule.touches(access, *named);
+                let touches = |access: &Access| match &access.resource {
+                    // What a rule denies in there is left out.
+                    Resource::Tree(path)
+                        if effect == Verdict::Deny
+                            && access.mode == Mode::Read
+                            && call.effects.skips_closed =>
+                    {
+                        let root = Access {
+                            mode: Mode::Read,
+                            resource: Resource::File(path.clone()),
+                        };
+                        rule.touches(&root, *named)
+                    }
+                    _ => rule.touches(access, *named),
+                };
                 let meets = |touch: &Touch| touch.sure && rule.meets(touch, *named);
                 commands || call.accesses().any(touches) || call.touched.iter().any(meets)
             })

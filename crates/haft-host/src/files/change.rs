@@ -125,7 +125,7 @@ impl ChangeFiles {
         request: ListRequest,
         cx: &ToolContext,
     ) -> Result<Listing, ToolError> {
-        list(&self.0, folder, request, &cx.cancel)
+        list(&self.0, folder, request, &cx.cancel, None)
     }
 
     /// A whole text. Waits for the disk.

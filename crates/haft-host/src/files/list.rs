@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
+use haft_core::{CancelToken, Capability, ClosedPaths, Mode, Power, ToolContext, ToolError};
 use rustix::fs::{AtFlags, Dir, FileType};
 
 use super::error::{cancelled, failure};
@@ -50,6 +50,8 @@ pub struct Listing {
     pub unreadable: Vec<PathBuf>,
     /// Entries left out because a `.gitignore` names them
     pub ignored: usize,
+    /// Entries left out because rules close them
+    pub closed: usize,
 }
 
 /// How a folder is listed.
@@ -79,7 +81,8 @@ impl ListFiles {
         cx: &ToolContext,
     ) -> Result<Listing, ToolError> {
         let (workspace, place, cancel) = (self.0.clone(), place.clone(), cx.cancel.clone());
-        blocking(move || list(&workspace, &place, request, &cancel)).await
+        let closed = cx.closed.clone();
+        blocking(move || list(&workspace, &place, request, &cancel, closed.as_deref())).await
     }
 }
 
@@ -88,12 +91,14 @@ pub(super) fn list(
     place: &Resolved,
     request: ListRequest,
     cancel: &CancelToken,
+    closed: Option<&dyn ClosedPaths>,
 ) -> Result<Listing, ToolError> {
     let mut listing = Listing::default();
     let mut rules = request
         .skip_ignored
         .then(|| Ignored::above(workspace, place));
     let mut first = read_folder(workspace, place, Path::new(""), cancel)?;
+    listing.closed += leave_closed(&mut first, place, closed);
     listing.ignored += leave_out(&mut first, place, rules.as_ref());
     let mut pending: VecDeque<Entry> = first.into();
     while let Some(entry) = pending.pop_front() {
@@ -106,6 +111,7 @@ pub(super) fn list(
             rules = rules.map(|above| above.inside(workspace, place, &folder));
             match read_folder(workspace, place, &entry.path, cancel) {
                 Ok(mut inner) => {
+                    listing.closed += leave_closed(&mut inner, place, closed);
                     listing.ignored += leave_out(&mut inner, place, rules.as_ref());
                     inner.into_iter().rev().for_each(|e| pending.push_front(e));
                 }
@@ -128,6 +134,20 @@ fn leave_out(entries: &mut Vec<Entry>, place: &Resolved, rules: Option<&Ignored>
         let path = place.relative().join(&entry.path);
         !rules.hides(&path, entry.kind == EntryKind::Directory)
     });
+    before - entries.len()
+}
+
+/// The same for what rules close.
+fn leave_closed(
+    entries: &mut Vec<Entry>,
+    place: &Resolved,
+    closed: Option<&dyn ClosedPaths>,
+) -> usize {
+    let Some(closed) = closed else {
+        return 0;
+    };
+    let before = entries.len();
+    entries.retain(|entry| !closed.closes(Mode::Read, &place.path().join(&entry.path)));
     before - entries.len()
 }
 

@@ -2,6 +2,7 @@
 //! asked here, and what a repository's own settings would have git run is switched off: they
 //! may have come with an archive, or from the very model that asks.
 
+mod closed;
 mod program;
 
 use std::ffi::OsString;
@@ -42,6 +43,8 @@ pub struct GitStatus {
     pub records: Vec<u8>,
     /// There was more
     pub truncated: bool,
+    /// Files left out because rules close them
+    pub closed: usize,
     pub top: PathBuf,
 }
 
@@ -55,6 +58,8 @@ pub struct GitDiff {
     pub truncated: bool,
     /// Files that changed and are not shown, since they may hold secrets
     pub withheld: Vec<String>,
+    /// Files left out because rules close them
+    pub closed: usize,
     pub top: PathBuf,
 }
 
@@ -95,9 +100,11 @@ impl ReadGit {
         .into();
         args.push(repository.scope);
         let answer = repository.program.ask(&args, cx).await?.expect_success()?;
+        let (records, closed) = closed::leave_out(answer.output, &repository.top, cx);
         Ok(GitStatus {
-            records: answer.output,
+            records,
             truncated: answer.truncated,
+            closed,
             top: repository.top,
         })
     }
@@ -118,6 +125,10 @@ impl ReadGit {
         let ask = |form: &[&str], hidden: &[String]| {
             let mut args: Vec<OsString> = DIFF.iter().map(OsString::from).collect();
             args.extend(form.iter().map(OsString::from));
+            if cx.closed.is_some() {
+                // Each file under its own name only: the other name of a rename may be closed.
+                args.push("--no-renames".into());
+            }
             if let Ok(inside) = self.workspace.path().strip_prefix(&repository.top)
                 && !inside.as_os_str().is_empty()
             {
@@ -140,21 +151,25 @@ impl ReadGit {
         names.retain(|arg| !arg.to_string_lossy().starts_with("--relative="));
         let names = program.ask(&names, cx).await?.expect_success()?;
         let exactly = holds_secrets(place.relative()).is_some();
-        let withheld: Vec<String> = String::from_utf8_lossy(&names.output)
-            .split('\0')
-            .filter(|name| !exactly && holds_secrets(Path::new(name)).is_some())
+        let names = String::from_utf8_lossy(&names.output);
+        let names = names.split('\0').filter(|name| !name.is_empty());
+        let (closed, open): (Vec<String>, Vec<String>) = names
             .map(str::to_owned)
+            .partition(|name| closed::is_closed(&repository.top, name, cx));
+        let withheld: Vec<String> = open
+            .into_iter()
+            .filter(|name| !exactly && holds_secrets(Path::new(name)).is_some())
             .collect();
-        let numbers = program
-            .ask(&ask(&["--numstat", "-z"], &withheld), cx)
-            .await?;
-        let patch = program.ask(&ask(&["--patch"], &withheld), cx).await?;
+        let hidden = [withheld.as_slice(), closed.as_slice()].concat();
+        let numbers = program.ask(&ask(&["--numstat", "-z"], &hidden), cx).await?;
+        let patch = program.ask(&ask(&["--patch"], &hidden), cx).await?;
         let (numbers, patch) = (numbers.expect_success()?, patch.expect_success()?);
         Ok(GitDiff {
             numbers: numbers.output,
             patch: patch.output,
             truncated: patch.truncated,
             withheld,
+            closed: closed.len(),
             top: repository.top,
         })
     }

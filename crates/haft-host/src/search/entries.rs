@@ -1,9 +1,9 @@
 //! The entries of a folder in one piece of memory that is used for folder after folder.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{FileType, RawDir};
+use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
 
 /// Room for the kernel's answer; most folders fit at once.
@@ -28,6 +28,18 @@ impl Kind {
             FileType::Symlink => Kind::Link,
             FileType::Unknown => Kind::Unknown,
             _ => Kind::Other,
+        }
+    }
+
+    /// What an entry of a folder is now; an empty name stands for the folder itself.
+    pub(super) fn at(folder: &OwnedFd, name: &OsStr) -> Self {
+        let name = match name.is_empty() {
+            true => OsStr::new("."),
+            false => name,
+        };
+        match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            Err(_) => Kind::Other,
         }
     }
 }

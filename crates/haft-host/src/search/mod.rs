@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
+use haft_core::{CancelToken, Capability, ClosedPaths, Power, ToolContext, ToolError};
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
@@ -110,6 +110,8 @@ pub struct Notes {
     pub unreadable_count: usize,
     /// Files and folders left alone because they hold keys
     pub secrets: u64,
+    /// Files and folders left out because rules close them
+    pub closed: u64,
     /// Files too large for a search across lines, or with endless lines
     pub too_large: u64,
     /// It was told to stop before the end
@@ -173,8 +175,9 @@ impl SearchText {
         cx: &ToolContext,
     ) -> Result<TextFound, ToolError> {
         let (power, base, cancel) = (self.clone(), base.clone(), cx.cancel.clone());
-        let session = cx.caller.session.clone();
-        blocking(move || power.search_now(&base, &query, &session, &cancel)).await
+        let (session, closed) = (cx.caller.session.clone(), cx.closed.clone());
+        blocking(move || power.search_now(&base, &query, &session, &cancel, closed.as_deref()))
+            .await
     }
 
     fn search_now(
@@ -183,6 +186,7 @@ impl SearchText {
         query: &TextQuery,
         session: &str,
         cancel: &CancelToken,
+        closed: Option<&dyn ClosedPaths>,
     ) -> Result<TextFound, ToolError> {
         let pattern = Pattern::new(&query.pattern, query.case, query.multiline)?;
         let include = query.include.as_deref().map(Names::fitting).transpose()?;
@@ -218,7 +222,7 @@ impl SearchText {
                 hidden: query.hidden,
                 sorted: !gather.is_long(),
             };
-            let walk = Walk::new(&self.workspace, base, choice, cancel);
+            let walk = Walk::new(&self.workspace, base, choice, cancel, closed);
             let (threads, unseen) = walk.run(|| Grep::new(&job));
             threads.into_iter().for_each(|mut thread| thread.flush());
             unseen
@@ -275,7 +279,18 @@ impl FindFiles {
         cx: &ToolContext,
     ) -> Result<FilesFound, ToolError> {
         let (workspace, cancel) = (self.0.clone(), cx.cancel.clone());
-        blocking(move || find_now(&workspace, &plan, ignore, hidden, &cancel)).await
+        let closed = cx.closed.clone();
+        blocking(move || {
+            find_now(
+                &workspace,
+                &plan,
+                ignore,
+                hidden,
+                &cancel,
+                closed.as_deref(),
+            )
+        })
+        .await
     }
 }
 
@@ -285,6 +300,7 @@ fn find_now(
     ignore: bool,
     hidden: bool,
     cancel: &CancelToken,
+    closed: Option<&dyn ClosedPaths>,
 ) -> Result<FilesFound, ToolError> {
     let GlobPlan { glob, base, start } = plan;
     if !is_folder(workspace, base)? {
@@ -299,7 +315,7 @@ fn find_now(
         hidden: hidden || glob.names_hidden(),
         sorted: false,
     };
-    let walk = Walk::new(workspace, start, choice, cancel);
+    let walk = Walk::new(workspace, start, choice, cancel, closed);
     let (threads, unseen) = walk.run(|| Find {
         glob,
         found: Vec::new(),
@@ -324,6 +340,7 @@ impl Notes {
         Notes {
             unreadable: unseen.named,
             unreadable_count: unseen.count,
+            closed: unseen.closed,
             stopped: cancel.is_cancelled(),
             ..Notes::default()
         }

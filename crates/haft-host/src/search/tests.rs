@@ -43,7 +43,7 @@ impl Tree {
     fn search(&self, query: &TextQuery) -> Result<TextFound, ToolError> {
         let base = self.power.resolve(".")?;
         self.power
-            .search_now(&base, query, "session", &CancelToken::new())
+            .search_now(&base, query, "session", &CancelToken::new(), None)
     }
 
     /// Matches as lines of text.
@@ -127,7 +127,7 @@ fn rules_above_the_folder_that_is_searched_hold_too() {
     let base = tree.power.resolve("deep").unwrap();
     let found = tree
         .power
-        .search_now(&base, &query("x"), "s", &CancelToken::new())
+        .search_now(&base, &query("x"), "s", &CancelToken::new(), None)
         .unwrap();
     let paths: Vec<Vec<u8>> = found.files.into_iter().map(|file| file.path).collect();
     assert_eq!(paths, [b"er/yes.txt"]);
@@ -269,7 +269,9 @@ fn a_cancelled_search_ends_and_says_so() {
     let cancel = CancelToken::new();
     cancel.cancel();
     let base = tree.power.resolve(".").unwrap();
-    let found = tree.power.search_now(&base, &query("x"), "s", &cancel);
+    let found = tree
+        .power
+        .search_now(&base, &query("x"), "s", &cancel, None);
     let found = found.unwrap();
     assert!(found.notes.stopped && found.files.is_empty());
 }

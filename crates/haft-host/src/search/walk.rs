@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Scope;
 
-use haft_core::CancelToken;
-use rustix::fs::{AtFlags, FileType};
+use haft_core::{CancelToken, ClosedPaths, Mode};
 use rustix::io::Errno;
 
 use super::entries::{Entries, Found, Kind};
@@ -74,12 +73,15 @@ pub(super) struct Met<'a> {
 pub(super) struct Unseen {
     pub(super) count: usize,
     pub(super) named: Vec<PathBuf>,
+    /// Files and folders that rules close
+    pub(super) closed: u64,
 }
 
 pub(super) struct Walk<'a> {
     workspace: &'a Workspace,
     choice: Choice,
     cancel: &'a CancelToken,
+    closed: Option<&'a dyn ClosedPaths>,
     queue: Queue<Work>,
     /// Bytes of a path before the part that is shown
     lead: usize,
@@ -120,6 +122,7 @@ impl<'a> Walk<'a> {
         base: &Resolved,
         choice: Choice,
         cancel: &'a CancelToken,
+        closed: Option<&'a dyn ClosedPaths>,
     ) -> Self {
         let Start { lead, rules } = match choice.ignore {
             true => start::rules_above(workspace, base),
@@ -129,6 +132,7 @@ impl<'a> Walk<'a> {
             workspace,
             choice,
             cancel,
+            closed,
             lead: if lead.is_empty() { 0 } else { lead.len() + 1 },
             queue: Queue::new(Work::Folder(Folder {
                 place: base.clone(),
@@ -161,6 +165,17 @@ impl<'a> Walk<'a> {
             let shown = path.get(self.lead..).unwrap_or_default();
             unseen.named.push(OsStr::from_bytes(shown).into());
         }
+    }
+
+    /// Whether a rule closes a place, which then counts as left out.
+    fn is_closed(&self, path: &Path) -> bool {
+        let closes = |closed: &dyn ClosedPaths| closed.closes(Mode::Read, path);
+        if !self.closed.is_some_and(closes) {
+            return false;
+        }
+        let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
+        unseen.closed += 1;
+        true
     }
 
     /// Whether a folder may be entered through a link, which it may be once.
@@ -326,10 +341,18 @@ impl<'w, 'a, V: Visitor> Worker<'w, 'a, V> {
             self.path.truncate(path.len());
             self.path.extend_from_slice(name);
             let kind = match found.kind {
-                Kind::Unknown => kind_of(handle, OsStr::from_bytes(name)),
+                Kind::Unknown => Kind::at(handle, OsStr::from_bytes(name)),
                 known => known,
             };
             if kind == Kind::Other || !self.is_chosen(name, kind, path.len(), rules) {
+                continue;
+            }
+            if kind != Kind::Link
+                && self.walk.closed.is_some()
+                && self
+                    .walk
+                    .is_closed(&place.path().join(OsStr::from_bytes(name)))
+            {
                 continue;
             }
             match kind {
@@ -394,9 +417,10 @@ impl<'w, 'a, V: Visitor> Worker<'w, 'a, V> {
         if folder.path().starts_with(place.path()) || self.visitor.refuses(&place) {
             return;
         }
-        let kind = kind_of(handle, place.relative().as_os_str());
+        let kind = Kind::at(handle, place.relative().as_os_str());
         if !matches!(kind, Kind::File | Kind::Folder)
             || !self.visitor.wants(name, kind, &self.path[self.walk.lead..])
+            || self.walk.is_closed(place.path())
         {
             return;
         }
@@ -471,16 +495,4 @@ impl Work {
 /// Went away, or became a link, since it was listed.
 fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::LOOP | Errno::NXIO)
-}
-
-fn kind_of(folder: &OwnedFd, name: &OsStr) -> Kind {
-    let name = if name.is_empty() {
-        OsStr::new(".")
-    } else {
-        name
-    };
-    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Kind::of(FileType::from_raw_mode(stat.st_mode)),
-        Err(_) => Kind::Other,
-    }
 }

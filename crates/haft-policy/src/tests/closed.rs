@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use haft_core::Mode;
+use haft_core::{Effects, Mode, Resource};
 use serde_json::{Value, json};
 
-use super::{compile, tool};
-use crate::{Bound, Policy, Who};
+use super::{compile, judged, tool};
+use crate::{Bound, Policy, Verdict, Who};
 
 fn bind(policy: &Policy, name: &str) -> Bound {
     policy.bind(&tool(name), &Who::default())
@@ -79,10 +79,28 @@ fn where_no_path_is_denied_nothing_is_closed() {
         json!({"deny": ["shell.exec(rm *)"], "ask": ["file.read(x)"]}),
     ] {
         let policy = compile(json!({"tools": {"rules": rules}})).unwrap();
-        assert!(bind(&policy, "file.list").closed().is_none(), "{rules}");
+        assert!(bind(&policy, "file.grep").closed().is_none(), "{rules}");
     }
     let policy = compile(denying(&["file.write"])).unwrap();
     let closed = bind(&policy, "shell.exec").closed().unwrap();
     assert!(closed.closes(Mode::Write, Path::new("/anything")));
     assert!(!closed.closes(Mode::Read, Path::new("/anything")));
+}
+
+/// A tree that is read without what rules deny is denied only where it is closed itself.
+#[test]
+fn a_tool_that_leaves_out_what_is_closed_may_walk() {
+    let policy = compile(denying(&["file.read(**/.env)", "file.read(secret/**)"])).unwrap();
+    let bound = bind(&policy, "file.list");
+    let check = |path: &str, skips: bool, expected: Verdict| {
+        let mut effects = Effects::none().reads(Resource::Tree(path.into()));
+        effects.skips_closed = skips;
+        assert_eq!(judged(&bound, &effects).verdict, expected, "{path} {skips}");
+    };
+    check("/w", true, Verdict::Allow);
+    check("/w", false, Verdict::Deny);
+    check("/w/sub", true, Verdict::Allow);
+    check("/w/secret", true, Verdict::Deny);
+    check("/w/secret/deep", true, Verdict::Deny);
+    check("/w/sub/.env", true, Verdict::Deny);
 }

@@ -104,6 +104,8 @@ pub struct EffectsText {
     runs: Vec<CommandText>,
     #[serde(skip_serializing_if = "is_false")]
     anything: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    skips_closed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -131,6 +133,7 @@ impl EffectsText {
         };
         let mut text = EffectsText {
             anything: effects.anything,
+            skips_closed: effects.skips_closed,
             ..EffectsText::default()
         };
         for access in &effects.accesses {
@@ -168,6 +171,7 @@ impl EffectsText {
         };
         let mut effects = Effects {
             anything: self.anything,
+            skips_closed: self.skips_closed,
             ..Effects::none()
         };
         for read in &self.reads {

@@ -156,9 +156,10 @@ impl Tool for Grep {
     }
 }
 
-/// What reading everything below a place touches, or the file itself.
+/// What reading everything below a place touches, or the file itself. The host leaves out what
+/// rules close.
 pub(super) fn tree(place: &Resolved) -> Effects {
-    let mut effects = place.reads();
+    let mut effects = place.reads().skipping_closed();
     for access in &mut effects.accesses {
         if let Resource::File(path) = &access.resource {
             access.resource = Resource::Tree(path.clone());

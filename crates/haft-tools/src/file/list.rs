@@ -60,7 +60,8 @@ impl Tool for List {
 
     fn effects(&self, files: &ListFiles, _cx: &ToolContext) -> Result<Effects, ToolError> {
         let path = self.place(files)?.path().to_owned();
-        Ok(Effects::none().reads(if self.recursive {
+        let effects = Effects::none().skipping_closed();
+        Ok(effects.reads(if self.recursive {
             Resource::Tree(path)
         } else {
             Resource::File(path)
@@ -84,6 +85,9 @@ impl Tool for List {
         });
         if ignore {
             structured["ignored"] = listing.ignored.into();
+        }
+        if listing.closed > 0 {
+            structured["closed"] = listing.closed.into();
         }
         if !listing.unreadable.is_empty() {
             structured["unreadable"] = listing
@@ -141,6 +145,9 @@ fn as_text(listing: &Listing) -> String {
     }
     if listing.ignored > 0 {
         let _ = writeln!(text, "[left out as ignored: {}]", listing.ignored);
+    }
+    if listing.closed > 0 {
+        let _ = writeln!(text, "[left out, as rules close them: {}]", listing.closed);
     }
     if listing.truncated {
         let _ = writeln!(

@@ -17,6 +17,9 @@ pub(super) fn add(value: &mut Map<String, Value>, notes: &Notes) {
     if notes.secrets > 0 {
         value.insert("protected".into(), notes.secrets.into());
     }
+    if notes.closed > 0 {
+        value.insert("closed".into(), notes.closed.into());
+    }
     if notes.too_large > 0 {
         value.insert("tooLarge".into(), notes.too_large.into());
     }
@@ -37,6 +40,9 @@ pub(super) fn tell(text: &mut String, notes: &Notes) {
             "[not searched, as they hold keys: {}; name one as `path` to be asked]",
             notes.secrets
         );
+    }
+    if notes.closed > 0 {
+        let _ = writeln!(text, "[left out, as rules close them: {}]", notes.closed);
     }
     if notes.too_large > 0 {
         let _ = writeln!(text, "[too large to be searched: {}]", notes.too_large);

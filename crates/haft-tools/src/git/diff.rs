@@ -85,12 +85,18 @@ fn answer(diff: &GitDiff) -> Output {
             "[{name} changed and is not shown, since it may hold secrets; ask for it by `path`]\n"
         ));
     }
+    if diff.closed > 0 {
+        text.push_str(&format!(
+            "[left out, as rules close them: {}]\n",
+            diff.closed
+        ));
+    }
     if diff.truncated {
         text.push_str(&format!(
             "[cut at {GIT_OUTPUT} bytes; look at a part of it with `path`]\n"
         ));
     }
-    Output::text(text).and_structured(json!({
+    let mut structured = json!({
         "root": diff.top.to_string_lossy(),
         "added": total("added"),
         "deleted": total("deleted"),
@@ -98,7 +104,11 @@ fn answer(diff: &GitDiff) -> Output {
         "diff": patch,
         "withheld": diff.withheld,
         "truncated": diff.truncated,
-    }))
+    });
+    if diff.closed > 0 {
+        structured["closed"] = diff.closed.into();
+    }
+    Output::text(text).and_structured(structured)
 }
 
 /// Lines added and deleted in each file; none where it is binary.

@@ -18,11 +18,10 @@ pub(crate) fn pack() -> Pack {
     }
 }
 
-/// What looking at a place touches: it and all that is in it.
+/// What looking at a place touches: it and all that is in it, but for what rules close.
 fn looks_at(place: &Resolved) -> Effects {
-    let mut effects = place.reads();
-    effects = effects.reads(Resource::Tree(place.path().to_owned()));
-    effects
+    let effects = place.reads().skipping_closed();
+    effects.reads(Resource::Tree(place.path().to_owned()))
 }
 
 /// Say which question failed.

@@ -74,7 +74,16 @@ impl Tool for Status {
             .get(|| git.resolve(self.path.as_deref().unwrap_or(".")))?;
         let status = git.status(place, cx).await.map_err(failed("status"))?;
         let read = Read::from(&status, git.workspace());
-        Ok(Output::text(read.text()).and_structured(read.value(&status.top)))
+        let (mut text, mut structured) = (read.text(), read.value(&status.top));
+        if status.closed > 0 {
+            text.push_str(&format!(
+                "[left out, as rules close them: {}]\n",
+                status.closed
+            ));
+            structured["closed"] = status.closed.into();
+            structured["clean"] = false.into();
+        }
+        Ok(Output::text(text).and_structured(structured))
     }
 }
 
@@ -295,6 +304,7 @@ mod tests {
         let status = GitStatus {
             records: records.as_bytes().to_vec(),
             truncated: false,
+            closed: 0,
             top: "/w/repo".into(),
         };
         let read = Read::from(&status, Path::new("/w"));

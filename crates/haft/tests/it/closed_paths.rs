@@ -1,10 +1,12 @@
-//! Rules that deny paths bind what nobody names: programs that no policy understands.
+//! Rules that deny paths bind what nobody names: programs that no policy understands, and tools
+//! that go through whole folders.
 
 use std::fs;
+use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::place::{Place, verdict};
+use crate::place::{Place, text, verdict};
 
 const TOKEN: &str = "what-nobody-may-see";
 /// What closed files hold besides, so that git takes another file for the same one renamed.
@@ -124,4 +126,100 @@ fn a_rule_that_closes_every_write_makes_the_workspace_read_only() {
     );
     assert_eq!(place.read("README.md"), "# a workspace\n");
     assert!(place.workspace.join("do.sh").exists() && !place.workspace.join("new").exists());
+}
+
+/// Every tool that goes through folders, with arguments that would come upon what is closed.
+fn walks() -> Vec<(&'static str, Value)> {
+    vec![
+        ("file.grep", json!({"pattern": ".", "hidden": true})),
+        (
+            "file.grep",
+            json!({"pattern": "nobody", "hidden": true, "ignore": false}),
+        ),
+        (
+            "file.grep",
+            json!({"pattern": ".", "hidden": true, "mode": "files"}),
+        ),
+        (
+            "file.grep",
+            json!({"pattern": ".", "hidden": true, "mode": "count", "path": "sub"}),
+        ),
+        ("file.glob", json!({"pattern": "**/*", "hidden": true})),
+        ("file.glob", json!({"pattern": "**/.env"})),
+        ("file.glob", json!({"pattern": "sub/**/.*"})),
+        ("file.list", json!({})),
+        ("file.list", json!({"recursive": true})),
+        ("file.list", json!({"recursive": true, "ignore": false})),
+        ("file.list", json!({"path": "sub/deep"})),
+        ("git.status", json!({})),
+        ("git.diff", json!({})),
+        ("git.diff", json!({"commit": "HEAD"})),
+        ("git.diff", json!({"staged": true})),
+        ("git.diff", json!({"commit": "HEAD~1..HEAD"})),
+        ("git.diff", json!({"path": "sub"})),
+    ]
+}
+
+#[test]
+fn walks_leave_out_what_rules_close() {
+    let place = closed();
+    let git = |line: &str| {
+        let mut command = Command::new("sh");
+        place.settle(&mut command);
+        let done = command.args(["-c", line]).current_dir(&place.workspace);
+        assert!(done.status().unwrap().success(), "{line}");
+    };
+    git(
+        "git init -q && git config user.name n && git config user.email e && \
+         git add -f README.md && git commit -qm one && git add -Af . && git commit -qm two",
+    );
+    for path in [".env", "sub/deep/x.priv", "hidden/a.txt"] {
+        place.file(path, format!("{TOKEN} again\n{REST}"));
+    }
+    place.file("hidden/new.txt", TOKEN);
+    place.file("sub/env.txt", REST);
+    git("git add .env sub/env.txt && git rm -q --cached sub/deep/.env");
+    std::os::unix::fs::symlink("hidden/a.txt", place.workspace.join("link.txt")).unwrap();
+    std::os::unix::fs::symlink("hidden", place.workspace.join("linked")).unwrap();
+    let shown = |tool: &str, args: &Value| {
+        let outcome = place.call(tool, args, &["--yes"]);
+        assert_eq!(verdict(&outcome), "ok", "{tool} {args}: {outcome}");
+        outcome
+    };
+    for (tool, args) in walks() {
+        let outcome = shown(tool, &args);
+        let said = format!("{}\n{}", text(&outcome), outcome["structured"]);
+        for secret in [
+            TOKEN, ".env\"", ".env:", ".env\n", "/.env", "x.priv", "hidden/",
+        ] {
+            // What was asked for may be said again.
+            let said = said.replace(&args.to_string(), "").replace("**/.env", "");
+            assert!(
+                !said.contains(secret),
+                "{tool} {args} says {secret}: {said}"
+            );
+        }
+        assert!(
+            outcome["structured"]["closed"].as_u64() > Some(0),
+            "{tool} {args}: {outcome}"
+        );
+    }
+    for (tool, args) in [
+        ("file.read", json!({"path": "sub/deep/.env"})),
+        ("file.read", json!({"path": "link.txt"})),
+        ("file.grep", json!({"pattern": ".", "path": "hidden"})),
+        ("file.grep", json!({"pattern": ".", "path": "linked/b"})),
+        ("file.glob", json!({"pattern": "hidden/*"})),
+        ("file.list", json!({"path": "hidden"})),
+        ("git.diff", json!({"path": "hidden/a.txt"})),
+    ] {
+        let outcome = place.call(tool, &args, &["--yes"]);
+        assert_eq!(verdict(&outcome), "denied", "{tool} {args}: {outcome}");
+        assert!(!outcome.to_string().contains(TOKEN), "{tool} {args}");
+    }
+    // The other side: without the rules it is all there.
+    place.config("tools: {autonomy: autonomous}\n");
+    let outcome = shown("file.list", &json!({"recursive": true, "ignore": false}));
+    assert!(text(&outcome).contains("hidden/a.txt"), "{outcome}");
+    assert!(text(&shown("git.diff", &json!({}))).contains(TOKEN));
 }
