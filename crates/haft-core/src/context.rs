@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 
 use crate::{
-    CallTag, CancelToken, ClosedPaths, Event, EventKind, EventSink, Identity, Inquiry, Person,
-    Powers, ResultStore, Within,
+    CallTag, CancelToken, ClosedPaths, Event, EventKind, EventSink, Identity, Inquiry, NoEvents,
+    Person, Powers, ResultStore, Within,
 };
 
 /// Who calls, and what they have at hand. One a session; calls share it.
@@ -33,6 +33,27 @@ pub struct Caller {
     pub cancel: CancelToken,
 }
 
+impl Caller {
+    /// A caller by itself: without powers, nobody to hear or to answer it, nothing kept, and paths
+    /// taken as they are written.
+    pub fn alone(session: impl Into<Arc<str>>, workspace: impl Into<PathBuf>) -> Self {
+        Caller {
+            session: session.into(),
+            agent: None,
+            provider: None,
+            identity: Identity::default(),
+            workspace: Arc::new(workspace.into()),
+            powers: Arc::new(Powers::none()),
+            attachments: Arc::new([]),
+            events: Arc::new(NoEvents),
+            person: None,
+            paths: Arc::new(AsWritten),
+            results: None,
+            cancel: CancelToken::new(),
+        }
+    }
+}
+
 /// Follows links and `..` the way the machine would.
 pub trait ResolvePath: Send + Sync {
     /// The absolute path that `path`, as written in `cwd`, leads to; it need not exist.
@@ -43,6 +64,15 @@ pub trait ResolvePath: Send + Sync {
     fn contents(&self, paths: &[PathBuf]) -> String {
         let _ = paths;
         String::new()
+    }
+}
+
+/// For those whose paths lead nowhere.
+struct AsWritten;
+
+impl ResolvePath for AsWritten {
+    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
+        cwd.join(path)
     }
 }
 

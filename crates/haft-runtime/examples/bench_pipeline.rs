@@ -15,13 +15,12 @@
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use haft_core::{
-    Call, Caller, CancelToken, DynTool, Effects, Identity, Output, Powers, Repeat, ResolvePath,
-    Tool, ToolContext, ToolError, ToolResult, ToolSpec, typed,
+    Call, Caller, DynTool, Effects, Output, Repeat, Tool, ToolContext, ToolError, ToolResult,
+    ToolSpec, typed,
 };
 use haft_policy::{Layer, Places, Policy, PolicyConfig, Who};
 use haft_runtime::{EventBus, Filters, Listener, Runtime, RuntimeConfig, Session, Shape};
@@ -127,14 +126,6 @@ impl DynTool for Renamed {
     }
 }
 
-struct AsWritten;
-
-impl ResolvePath for AsWritten {
-    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
-        cwd.join(path)
-    }
-}
-
 fn runtime() -> Runtime {
     runtime_with(None)
 }
@@ -174,18 +165,8 @@ fn runtime_with(journal: Option<&Journal>) -> Runtime {
 
 fn session(runtime: &Runtime, bus: &EventBus) -> Session {
     let caller = Caller {
-        session: "bench".into(),
-        agent: None,
-        provider: None,
-        identity: Identity::Agent,
-        workspace: Arc::new("/".into()),
-        powers: Arc::new(Powers::none()),
-        attachments: Arc::new([]),
         events: Arc::new(bus.clone()),
-        person: None,
-        paths: Arc::new(AsWritten),
-        results: None,
-        cancel: CancelToken::new(),
+        ..Caller::alone("bench", "/")
     };
     runtime.session(caller, Who::default(), Filters::default())
 }

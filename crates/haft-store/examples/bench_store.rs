@@ -11,14 +11,11 @@
 
 use std::hint::black_box;
 use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use haft_core::{
-    Caller, CancelToken, Effects, Ending, Identity, Intent, NoEvents, Powers, Recorder, Repeat,
-    ResolvePath, Resource, Ruling,
-};
+use haft_core::{Caller, Effects, Ending, Intent, Recorder, Repeat, Resource, Ruling};
 use haft_store::{Durability, Filter, Journal, JournalConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -28,28 +25,10 @@ const CROWD: usize = 64;
 const COLUMNS: &str =
     "seq, time, kind, intent, call_id, session, tool, verdict, state, duration_us, body, hash";
 
-struct Lexical;
-
-impl ResolvePath for Lexical {
-    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
-        cwd.join(path)
-    }
-}
-
 fn caller(session: &str) -> Arc<Caller> {
     Arc::new(Caller {
-        session: session.into(),
         agent: Some("coder".into()),
-        provider: None,
-        identity: Identity::Agent,
-        workspace: Arc::new("/home/someone/project".into()),
-        powers: Arc::new(Powers::none()),
-        attachments: Arc::new([]),
-        events: Arc::new(NoEvents),
-        person: None,
-        paths: Arc::new(Lexical),
-        results: None,
-        cancel: CancelToken::new(),
+        ..Caller::alone(session, "/home/someone/project")
     })
 }
 

@@ -8,38 +8,15 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use haft_core::{
-    Caller, CancelToken, Ending, Identity, Intent, NoEvents, Powers, Recorder, Repeat, ResolvePath,
-};
+use haft_core::{Caller, Ending, Intent, Recorder, Repeat};
 use haft_store::{Durability, Filter, Journal, JournalConfig};
 use serde_json::{Value, json};
 
-struct Lexical;
-
-impl ResolvePath for Lexical {
-    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
-        cwd.join(path)
-    }
-}
-
 fn caller() -> Caller {
-    Caller {
-        session: "load".into(),
-        agent: None,
-        provider: None,
-        identity: Identity::Agent,
-        workspace: Arc::new("/".into()),
-        powers: Arc::new(Powers::none()),
-        attachments: Arc::new([]),
-        events: Arc::new(NoEvents),
-        person: None,
-        paths: Arc::new(Lexical),
-        results: None,
-        cancel: CancelToken::new(),
-    }
+    Caller::alone("load", "/")
 }
 
 fn intent(call_id: String, repeat: Repeat) -> Intent {

@@ -1,11 +1,9 @@
 //! A runtime with the fixture tools, a workspace and a home, both gone when dropped.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use haft_core::{
-    Caller, CancelToken, EventSink, Identity, NoEvents, Person, Powers, Recorder, ResolvePath,
-};
+use haft_core::{Caller, EventSink, NoEvents, Person, Powers, Recorder};
 use haft_host::FileResults;
 use haft_policy::{Layer, Places, Policy, PolicyConfig, Who};
 use haft_runtime::{
@@ -70,18 +68,11 @@ impl House {
         let mut powers = Powers::none();
         powers.insert(self.cells.clone());
         Caller {
-            session: name.into(),
-            agent: None,
-            provider: None,
-            identity: Identity::Agent,
-            workspace: Arc::new(self.workspace.path().to_owned()),
             powers: Arc::new(powers),
-            attachments: Arc::new([]),
             events: self.events.clone(),
             person: self.person.clone(),
-            paths: Arc::new(Lexical),
             results: Some(Arc::new(FileResults::new(self.home.path()))),
-            cancel: CancelToken::new(),
+            ..Caller::alone(name, self.workspace.path().to_owned())
         }
     }
 }
@@ -176,13 +167,4 @@ fn compile(config: PolicyConfig, workspace: &Path) -> Policy {
         ..Places::default()
     };
     Policy::compile(vec![layer], places).expect("a good policy")
-}
-
-/// Paths as they are written: fixture tools touch no files.
-struct Lexical;
-
-impl ResolvePath for Lexical {
-    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
-        cwd.join(path)
-    }
 }

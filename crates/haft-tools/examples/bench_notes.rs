@@ -10,13 +10,10 @@
 
 use std::hint::black_box;
 use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_core::{
-    Caller, CancelToken, DynTool, Identity, NoEvents, Powers, ResolvePath, ToolContext,
-};
+use haft_core::{Caller, DynTool, Powers, ToolContext};
 use haft_store::{Cell, Durability, Store};
 use haft_tools::{Memory, Reach};
 use serde_json::{Value, json};
@@ -91,14 +88,6 @@ const QUERIES: &[&str] = &[
     "tests run on every commit before the release to staging",
 ];
 
-struct Lexical;
-
-impl ResolvePath for Lexical {
-    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
-        cwd.join(path)
-    }
-}
-
 /// The same texts in every run.
 fn text(number: u64) -> String {
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -169,18 +158,8 @@ impl Bench {
         let open = move || Ok(store.clone());
         powers.insert(Memory::new(Arc::new(open), Reach::All));
         let caller = Caller {
-            session: "bench".into(),
-            agent: None,
-            provider: None,
-            identity: Identity::Agent,
-            workspace: Arc::new("/".into()),
             powers: Arc::new(powers),
-            attachments: Arc::new([]),
-            events: Arc::new(NoEvents),
-            person: None,
-            paths: Arc::new(Lexical),
-            results: None,
-            cancel: CancelToken::new(),
+            ..Caller::alone("bench", "/")
         };
         Bench {
             _home: home,

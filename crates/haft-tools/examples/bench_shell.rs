@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use haft_core::{Caller, CancelToken, DynTool, Identity, NoEvents, Powers, ToolContext};
+use haft_core::{Caller, DynTool, Powers, ToolContext};
 use haft_host::{
     FileResults, FilesConfig, Isolation, Level, Limits, ProcessConfig, RealPaths, RunProcesses,
     Sandbox, Workspace,
@@ -70,18 +70,9 @@ fn caller(root: &Path, level: Level) -> Arc<Caller> {
     let mut powers = Powers::none();
     powers.insert(RunProcesses::new(config, workspace, Some(results)));
     Arc::new(Caller {
-        session: "bench".into(),
-        agent: None,
-        provider: None,
-        identity: Identity::Agent,
-        workspace: Arc::new(work),
         powers: Arc::new(powers),
-        attachments: Arc::new([]),
-        events: Arc::new(NoEvents),
-        person: None,
         paths: Arc::new(RealPaths),
-        results: None,
-        cancel: CancelToken::new(),
+        ..Caller::alone("bench", work)
     })
 }
 

@@ -17,7 +17,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_core::{Caller, CancelToken, Identity, NoEvents, Powers, ToolContext};
+use haft_core::{Caller, Powers, ToolContext};
 use haft_host::{
     Checkpoints, FilesConfig, ProcessConfig, RealPaths, RunProcesses, UndoConfig, Workspace,
     WriteFiles,
@@ -61,18 +61,9 @@ fn caller(root: &Path, keeps: bool) -> Arc<Caller> {
     powers.insert(WriteFiles::new(workspace.clone()));
     powers.insert(RunProcesses::new(config, workspace, None));
     Arc::new(Caller {
-        session: "bench".into(),
-        agent: None,
-        provider: None,
-        identity: Identity::Agent,
-        workspace: Arc::new(work),
         powers: Arc::new(powers),
-        attachments: Arc::new([]),
-        events: Arc::new(NoEvents),
-        person: None,
         paths: Arc::new(RealPaths),
-        results: None,
-        cancel: CancelToken::new(),
+        ..Caller::alone("bench", work)
     })
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use haft_core::{Caller, CancelToken, ErrorCode, NoEvents, Powers, ToolContext};
+use haft_core::{Caller, ErrorCode, ToolContext};
 
 use super::*;
 
@@ -31,18 +31,8 @@ fn fixture() -> Fixture {
     .unwrap();
     let workspace = Arc::new(workspace);
     let caller = Caller {
-        session: "s".into(),
-        agent: None,
-        provider: None,
-        identity: Default::default(),
-        workspace: Arc::new(workspace.path().to_owned()),
-        powers: Arc::new(Powers::none()),
-        attachments: Arc::new([]),
-        events: Arc::new(NoEvents),
-        person: None,
         paths: Arc::new(RealPaths),
-        results: None,
-        cancel: CancelToken::new(),
+        ..Caller::alone("s", workspace.path().to_owned())
     };
     let cx = ToolContext::new("c".into(), "t".into(), Arc::new(caller), 80_000, false);
     Fixture { dir, workspace, cx }

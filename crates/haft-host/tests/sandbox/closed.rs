@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_core::{
-    Caller, CancelToken, ClosedPaths, ClosedStart, ErrorCode, Identity, Mode, NoEvents, Powers,
-    ToolContext, ToolError,
+    Caller, CancelToken, ClosedPaths, ClosedStart, ErrorCode, Mode, ToolContext, ToolError,
 };
 use haft_host::{Finished, Level, RealPaths, ShellRequest, Watch};
 
@@ -46,18 +45,8 @@ impl ClosedPaths for Closing {
 fn run(fixture: &Fixture, closing: Closing, line: &str) -> Result<Finished, ToolError> {
     let power = fixture.power(fixture.sandbox(Level::Sandboxed))?;
     let caller = Caller {
-        session: "s".into(),
-        agent: None,
-        provider: None,
-        identity: Identity::Agent,
-        workspace: Arc::new(fixture.work.clone()),
-        powers: Arc::new(Powers::none()),
-        attachments: Arc::new([]),
-        events: Arc::new(NoEvents),
-        person: None,
         paths: Arc::new(RealPaths),
-        results: None,
-        cancel: CancelToken::new(),
+        ..Caller::alone("s", fixture.work.clone())
     };
     let mut cx = ToolContext::new("c".into(), "t".into(), Arc::new(caller), 1_000, false);
     cx.closed = Some(Arc::new(closing));

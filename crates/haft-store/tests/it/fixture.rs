@@ -4,10 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::{
-    Caller, CancelToken, Effects, Ending, Identity, Intent, NoEvents, Powers, Recorder, Repeat,
-    ResolvePath, Resource, Ruling,
-};
+use haft_core::{Caller, Effects, Ending, Intent, Recorder, Repeat, Resource, Ruling};
 use haft_store::{Journal, JournalConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -82,28 +79,10 @@ fn mask(value: &mut Value) -> usize {
     }
 }
 
-struct Lexical;
-
-impl ResolvePath for Lexical {
-    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
-        cwd.join(path)
-    }
-}
-
 pub(crate) fn caller(session: &str) -> Caller {
     Caller {
-        session: session.into(),
         agent: Some("tester".into()),
-        provider: None,
-        identity: Identity::Agent,
-        workspace: Arc::new("/w".into()),
-        powers: Arc::new(Powers::none()),
-        attachments: Arc::new([]),
-        events: Arc::new(NoEvents),
-        person: None,
-        paths: Arc::new(Lexical),
-        results: None,
-        cancel: CancelToken::new(),
+        ..Caller::alone(session, "/w")
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft_core::{
-    Block, Caller, CancelToken, CommandLine, ErrorCode, Event, EventKind, EventSink, Identity,
-    Mode, Output, Powers, Resource, ResultStore, ToolContext, ToolError,
+    Block, Caller, CommandLine, ErrorCode, Event, EventKind, EventSink, Mode, Output, Powers,
+    Resource, ResultStore, ToolContext, ToolError,
 };
 use haft_host::{
     FileResults, FilesConfig, LONGEST_TIMEOUT, OUTPUT_CHARS, ProcessConfig, ReadSystem, RealPaths,
@@ -59,18 +59,10 @@ pub(crate) fn fixture_with(config: ProcessConfig, keeping: bool) -> Fixture {
     powers.insert(power);
     let events = Arc::new(Heard::default());
     let caller = Caller {
-        session: "s".into(),
-        agent: None,
-        provider: None,
-        identity: Identity::Agent,
-        workspace: Arc::new(work.clone()),
         powers: Arc::new(powers),
-        attachments: Arc::new([]),
         events: events.clone(),
-        person: None,
         paths: Arc::new(RealPaths),
-        results: None,
-        cancel: CancelToken::new(),
+        ..Caller::alone("s", work.clone())
     };
     Fixture {
         _dir: dir,

@@ -2,8 +2,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_core::{
-    Block, Caller, CancelToken, DynTool, Effects, NoEvents, Output, Powers, ResultStore,
-    ToolContext, ToolError,
+    Block, Caller, DynTool, Effects, Output, Powers, ResultStore, ToolContext, ToolError,
 };
 use haft_host::{
     ChangeFiles, Checkpoints, EditFiles, FileResults, FilesConfig, FindFiles, KeptResults,
@@ -62,18 +61,10 @@ impl Fixture {
         powers.insert(SearchText::new(workspace.clone(), Some(kept)));
         powers.insert(KeptResults::new(results.clone()));
         let caller = Caller {
-            session: "session".into(),
-            agent: None,
-            provider: None,
-            identity: Default::default(),
-            workspace: Arc::new(workspace.path().to_owned()),
             powers: Arc::new(powers),
-            attachments: Arc::new([]),
-            events: Arc::new(NoEvents),
-            person: None,
             paths: Arc::new(RealPaths),
             results: Some(results),
-            cancel: CancelToken::new(),
+            ..Caller::alone("session", workspace.path().to_owned())
         };
         Fixture {
             dir,

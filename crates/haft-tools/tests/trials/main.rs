@@ -10,10 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft_core::{
-    Block, Caller, CancelToken, ErrorCode, Event, EventSink, Identity, Mode, Output, Powers,
-    Resource, ToolContext, ToolError,
-};
+use haft_core::{Block, Caller, ErrorCode, Mode, Output, Powers, Resource, ToolContext, ToolError};
 use haft_host::{
     FilesConfig, Isolation, Level, Limits, ProcessConfig, RealPaths, RunProcesses, Sandbox,
     Workspace,
@@ -42,12 +39,6 @@ struct Fixture {
     _dir: TempDir,
     work: PathBuf,
     caller: Arc<Caller>,
-}
-
-struct Deaf;
-
-impl EventSink for Deaf {
-    fn emit(&self, _event: Event) {}
 }
 
 fn fixture() -> Fixture {
@@ -82,18 +73,9 @@ fn fixture() -> Fixture {
     let mut powers = Powers::none();
     powers.insert(RunProcesses::new(config, Arc::new(files), None));
     let caller = Caller {
-        session: "s".into(),
-        agent: None,
-        provider: None,
-        identity: Identity::Agent,
-        workspace: Arc::new(work.clone()),
         powers: Arc::new(powers),
-        attachments: Arc::new([]),
-        events: Arc::new(Deaf),
-        person: None,
         paths: Arc::new(RealPaths),
-        results: None,
-        cancel: CancelToken::new(),
+        ..Caller::alone("s", work.clone())
     };
     Fixture {
         _dir: dir,

@@ -3,9 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use haft_core::{
-    Caller, CancelToken, Effects, Identity, Intent, NoEvents, Powers, Recorder, Repeat,
-};
+use haft_core::{Caller, Effects, Intent, Recorder, Repeat};
 use serde_json::{Value, json};
 
 use crate::place::{Place, text, verdict, wait_for};
@@ -142,18 +140,8 @@ fn helper_that_intends_and_dies() {
     })
     .unwrap();
     let caller = Caller {
-        session: "crashed".into(),
-        agent: None,
-        provider: None,
-        identity: Identity::Agent,
-        workspace: Arc::new(work.into()),
-        powers: Arc::new(Powers::none()),
-        attachments: Arc::new([]),
-        events: Arc::new(NoEvents),
-        person: None,
         paths: Arc::new(haft_host::RealPaths),
-        results: None,
-        cancel: CancelToken::new(),
+        ..Caller::alone("crashed", work)
     };
     let args: Value = serde_json::from_str(&args).unwrap();
     let intent = Intent {
