@@ -2,7 +2,7 @@
 //! version, the model they were made with and a checksum; anything that does not match is
 //! refused, and the caller builds the index anew.
 
-use crate::dot::Row;
+use crate::dot::{self, Row};
 use crate::index::{Data, Index, Tool, Vectors};
 use crate::keywords::Posting;
 use crate::model::{self, DIMENSIONS};
@@ -180,6 +180,7 @@ impl<'a> Reader<'a> {
             data.pieces.push(&pieces?, self.small()?);
         }
         data.whole = self.vectors(tools)?;
+        data.coarse = data.whole.rows.iter().map(dot::coarse).collect();
         data.head = self.vectors(tools)?;
         for _ in 0..self.count()? {
             let word = self.text()?;
@@ -212,6 +213,6 @@ impl<'a> Reader<'a> {
         let rows = (0..count)
             .map(|_| Some(self.array::<DIMENSIONS>()?.map(|x| x as i8)))
             .collect::<Option<Vec<Row>>>()?;
-        Some(Vectors::new(rows, scales))
+        Some(Vectors { rows, scales })
     }
 }

@@ -14,13 +14,25 @@ pub(crate) type Wide = [i16; DIMENSIONS];
 /// A row of the table, each number from −7 to 7 raised by 8.
 pub(crate) type Raised = [u8; DIMENSIONS];
 
-/// A vector as every tool is asked with at first: seven bits a number, raised by 64.
-pub(crate) type Rough = [u8; DIMENSIONS];
+/// A vector as every tool is looked at first: four bits a number, 0 to 15 for −127 to 127. A byte
+/// holds a number of the first half and, above it, one of the second.
+pub(crate) type Coarse = [u8; DIMENSIONS / 2];
 
 /// What is added to each number of a [`Raised`] row.
 pub(crate) const RAISED_BY: i32 = 8;
-/// What is added to each number of a [`Rough`] one.
-pub(crate) const ROUGH_BY: i32 = 64;
+/// How far apart the numbers of a [`Coarse`] row are.
+pub(crate) const COARSE_STEP: f32 = 254.0 / 15.0;
+
+/// A row with half its bits, so that the rows of ten thousand tools stay near the processor.
+pub(crate) fn coarse(row: &Row) -> Coarse {
+    let small = |x: i8| (((i32::from(x) + 127) * 15 + 127) / 254) as u8;
+    let (first, second) = row.split_at(DIMENSIONS / 2);
+    let mut out = [0; DIMENSIONS / 2];
+    for ((out, first), second) in out.iter_mut().zip(first).zip(second) {
+        *out = small(*first) | small(*second) << 4;
+    }
+    out
+}
 
 /// Tell the processor that this will be read soon, so that the wait begins now.
 pub(crate) fn soon<T>(thing: &T) {
@@ -38,16 +50,15 @@ pub(crate) fn soon<T>(thing: &T) {
     let _ = thing;
 }
 
-/// Every row with a rough query, the raise not taken off. A pair of products must fit sixteen
-/// bits, which is why a rough number has seven.
-pub(crate) fn all_rough(rows: &[Row], query: &Rough, out: &mut [i32]) {
+/// Every coarse row with a query, the numbers of the rows as they are: 0 to 15.
+pub(crate) fn all_coarse(rows: &[Coarse], query: &Row, out: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     if avx2::is_here() {
         // SAFETY: the function needs nothing but AVX2, which was found on this machine.
         #[allow(unsafe_code)]
-        return unsafe { avx2::all_rough(rows, query, out) };
+        return unsafe { avx2::all_coarse(rows, query, out) };
     }
-    plain_all_rough(rows, query, out);
+    plain_all_coarse(rows, query, out);
 }
 
 /// Every row with every query: `out[row * queries + query]`.
@@ -84,12 +95,12 @@ pub(crate) fn squares(rows: &[Raised], out: &mut [i32]) {
     plain_squares(rows, out);
 }
 
-fn plain_all_rough(rows: &[Row], query: &Rough, out: &mut [i32]) {
+fn plain_all_coarse(rows: &[Coarse], query: &Row, out: &mut [i32]) {
+    let (first, second) = query.split_at(DIMENSIONS / 2);
     for (row, out) in rows.iter().zip(out) {
-        let products = row
-            .iter()
-            .zip(query)
-            .map(|(a, b)| i32::from(*a) * i32::from(*b));
+        let products = row.iter().zip(first).zip(second).map(|((byte, a), b)| {
+            i32::from(byte & 15) * i32::from(*a) + i32::from(byte >> 4) * i32::from(*b)
+        });
         *out = products.sum();
     }
 }
@@ -129,7 +140,7 @@ fn plain_all_raised(rows: &[Raised], queries: &[Row], out: &mut [i32]) {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{RAISED_BY, Raised, Rough, Row, Wide};
+    use super::{Coarse, RAISED_BY, Raised, Row, Wide};
 
     pub(super) fn is_here() -> bool {
         std::arch::is_x86_feature_detected!("avx2")
@@ -145,22 +156,28 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    pub(super) fn all_rough(rows: &[Row], query: &Rough, out: &mut [i32]) {
+    pub(super) fn all_coarse(rows: &[Coarse], query: &Row, out: &mut [i32]) {
         let ones = _mm256_set1_epi16(1);
+        let low = _mm256_set1_epi8(15);
         let mut parts = [_mm256_setzero_si256(); 8];
         for (part, query) in parts.iter_mut().zip(query.as_chunks::<32>().0) {
             // SAFETY: the chunk has 32 numbers, and the load asks for no alignment.
             *part = unsafe { _mm256_loadu_si256(query.as_ptr().cast()) };
         }
+        let (first, second) = parts.split_at(4);
         for (row, out) in rows.iter().zip(out) {
-            let mut sums = [_mm256_setzero_si256(); 2];
-            for (at, (part, row)) in parts.iter().zip(row.as_chunks::<32>().0).enumerate() {
+            // Sixteen bits do: 8 steps of two products of at most 15 × 127.
+            let mut sums = _mm256_setzero_si256();
+            let halves = first.iter().zip(second);
+            for (bytes, (first, second)) in row.as_chunks::<32>().0.iter().zip(halves) {
                 // SAFETY: as above.
-                let row = unsafe { _mm256_loadu_si256(row.as_ptr().cast()) };
-                let products = _mm256_madd_epi16(_mm256_maddubs_epi16(*part, row), ones);
-                sums[at % 2] = _mm256_add_epi32(sums[at % 2], products);
+                let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
+                let lower = _mm256_and_si256(bytes, low);
+                let upper = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), low);
+                sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(lower, *first));
+                sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(upper, *second));
             }
-            *out = sum(_mm256_add_epi32(sums[0], sums[1]));
+            *out = sum(_mm256_madd_epi16(sums, ones));
         }
     }
 
@@ -279,14 +296,26 @@ mod tests {
         }
 
         #[test]
-        fn both_ways_give_the_same_numbers_for_a_rough_query(
+        fn both_ways_give_the_same_numbers_for_coarse_rows(
             a in numbers::<i8>(-127..=127), b in numbers::<i8>(-127..=127),
-            q in numbers::<u8>(1..=127),
+            q in numbers::<i8>(-127..=127),
         ) {
+            let rows = [coarse(&a), coarse(&b)];
             let (mut plain, mut fast) = ([0; 2], [1; 2]);
-            plain_all_rough(&[a, b], &q, &mut plain);
-            all_rough(&[a, b], &q, &mut fast);
+            plain_all_coarse(&rows, &q, &mut plain);
+            all_coarse(&rows, &q, &mut fast);
             prop_assert_eq!(plain, fast);
+        }
+
+        #[test]
+        fn a_coarse_row_is_near_its_own(a in numbers::<i8>(-127..=127)) {
+            let (first, second) = a.split_at(DIMENSIONS / 2);
+            for ((byte, first), second) in coarse(&a).iter().zip(first).zip(second) {
+                for (small, x) in [(byte & 15, first), (byte >> 4, second)] {
+                    let off = f32::from(small) * COARSE_STEP - 127.0 - f32::from(*x);
+                    prop_assert!(off.abs() <= COARSE_STEP / 2.0 + 0.01, "{x}: {off}");
+                }
+            }
         }
 
         #[test]
@@ -319,7 +348,10 @@ mod tests {
         let mut out = [0];
         all(&[[-127; DIMENSIONS]], &[[8191; DIMENSIONS]], &mut out);
         assert_eq!(out[0], -127 * 8191 * DIMENSIONS as i32);
-        all_rough(&[[-127; DIMENSIONS]], &[127; DIMENSIONS], &mut out);
-        assert_eq!(out[0], -127 * 127 * DIMENSIONS as i32);
+        let most = coarse(&[127; DIMENSIONS]);
+        for small in [127, -127] {
+            all_coarse(&[most], &[small; DIMENSIONS], &mut out);
+            assert_eq!(out[0], 15 * i32::from(small) * DIMENSIONS as i32);
+        }
     }
 }

@@ -17,6 +17,16 @@ const SHORT: usize = 3;
 /// What Arabic puts before a word: the article, alone or behind a preposition.
 const ARTICLES: [&str; 6] = ["ال", "وال", "بال", "فال", "كال", "لل"];
 
+/// Which beginnings of three letters some entry has: most English words are told
+/// apart by that alone.
+static STARTS: LazyLock<Box<[bool]>> = LazyLock::new(|| {
+    let mut starts = vec![false; 1 << 15];
+    for word in MEANINGS.keys() {
+        starts[start(word)] = true;
+    }
+    starts.into()
+});
+
 struct Meaning {
     english: &'static str,
     /// Longer forms are meant as well
@@ -65,9 +75,16 @@ fn flush(word: &mut String, out: &mut String) {
     word.clear();
 }
 
+/// The first three letters as a number; of bytes beyond ASCII some bits.
+fn start(word: &str) -> usize {
+    let bytes = word.bytes().chain(std::iter::repeat(0)).take(3);
+    bytes.fold(0, |sum, byte| sum << 5 | usize::from(byte & 31))
+}
+
 /// A word in English, if the table has it.
 fn meaning(word: &str) -> Option<&'static str> {
-    if word.is_empty() {
+    // Letters of ASCII need no folding, and no article stands before them.
+    if word.is_empty() || word.is_ascii() && !STARTS[start(word)] {
         return None;
     }
     let word = key(word);
@@ -135,6 +152,10 @@ mod tests {
                 assert!(
                     bare.chars().all(|c| c.is_alphabetic() || is_mark(c)),
                     "{word}"
+                );
+                assert!(
+                    bare == word || bare.len() >= 3,
+                    "{word}: too short for a stem"
                 );
             }
         }

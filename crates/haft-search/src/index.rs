@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::doc::ToolDoc;
-use crate::dot::Row;
+use crate::dot::{self, Coarse, Row, Wide};
 use crate::entry::{Entry, Packed};
 use crate::keywords::{Keywords, Posting};
+use crate::query::WIDE;
 use crate::searcher::{Counted, Searcher};
 
 /// Free places are cleared away once there are this many and they are a third of all.
@@ -70,25 +71,20 @@ impl Pieces {
 pub(crate) struct Vectors {
     pub(crate) rows: Vec<Row>,
     pub(crate) scales: Vec<f32>,
-    /// The sum of each row: what a raised query adds too much
-    pub(crate) sums: Vec<i32>,
 }
 
 impl Vectors {
-    pub(crate) fn new(rows: Vec<Row>, scales: Vec<f32>) -> Vectors {
-        let sums = rows.iter().map(sum).collect();
-        Vectors { rows, scales, sums }
-    }
-
     fn push(&mut self, packed: &Packed) {
         self.rows.push(packed.row);
         self.scales.push(packed.scale);
-        self.sums.push(sum(&packed.row));
     }
-}
 
-fn sum(row: &Row) -> i32 {
-    row.iter().map(|x| i32::from(*x)).sum()
+    /// Likeness of a row and a query's vector.
+    pub(crate) fn alike(&self, at: usize, query: &Wide) -> f32 {
+        let mut dot = [0];
+        dot::all(&self.rows[at..=at], std::slice::from_ref(query), &mut dot);
+        dot[0] as f32 * self.scales[at] / WIDE
+    }
 }
 
 /// The index's content; searchers share it.
@@ -98,6 +94,8 @@ pub(crate) struct Data {
     pub(crate) tools: Vec<Option<Arc<Tool>>>,
     pub(crate) pieces: Pieces,
     pub(crate) whole: Vectors,
+    /// The rows of `whole` with half their bits
+    pub(crate) coarse: Vec<Coarse>,
     pub(crate) head: Vectors,
     pub(crate) keywords: Keywords,
     by_id: HashMap<Box<str>, u32>,
@@ -262,6 +260,7 @@ impl Data {
             self.keywords.add(word, Posting { slot, count });
         }
         self.whole.push(&entry.whole);
+        self.coarse.push(dot::coarse(&entry.whole.row));
         self.head.push(&entry.head);
         self.pieces.push(&entry.pieces, entry.name_pieces);
         self.place(Tool {
@@ -322,8 +321,8 @@ impl Data {
         for vectors in [&mut self.whole, &mut self.head] {
             keep(&mut vectors.rows, &slots);
             keep(&mut vectors.scales, &slots);
-            keep(&mut vectors.sums, &slots);
         }
+        keep(&mut self.coarse, &slots);
         self.pieces.keep(&slots);
         self.keywords.renumber(&slots);
         for slot in self

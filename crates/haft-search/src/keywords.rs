@@ -2,7 +2,7 @@
 //! Statistics are not kept here: they depend on who asks, so a search works them out over the
 //! tools its caller may see.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// One word in one tool.
@@ -16,7 +16,9 @@ pub(crate) struct Posting {
 /// Every word of every tool.
 #[derive(Clone, Default)]
 pub(crate) struct Keywords {
-    words: BTreeMap<Arc<str>, u32>,
+    words: HashMap<Arc<str>, u32>,
+    /// The same in alphabetical order, for words that are begun
+    sorted: BTreeMap<Arc<str>, u32>,
     postings: Vec<Vec<Posting>>,
 }
 
@@ -27,7 +29,9 @@ impl Keywords {
             Some(number) => *number,
             None => {
                 let number = self.postings.len() as u32;
-                self.words.insert(word.into(), number);
+                let word: Arc<str> = word.into();
+                self.sorted.insert(Arc::clone(&word), number);
+                self.words.insert(word, number);
                 self.postings.push(Vec::new());
                 number
             }
@@ -52,7 +56,7 @@ impl Keywords {
 
     /// The words that begin like this one and are longer, in alphabetical order.
     pub(crate) fn longer(&self, start: &str) -> impl Iterator<Item = u32> {
-        self.words
+        self.sorted
             .range::<str, _>((std::ops::Bound::Excluded(start), std::ops::Bound::Unbounded))
             .take_while(move |(word, _)| word.starts_with(start))
             .map(|(_, number)| *number)
@@ -60,7 +64,7 @@ impl Keywords {
 
     /// Every word with its places, in alphabetical order.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &[Posting])> {
-        self.words
+        self.sorted
             .iter()
             .map(|(word, number)| (&**word, self.postings(*number)))
     }

@@ -6,6 +6,7 @@ use std::cell::Cell;
 
 use crate::dot::{self, RAISED_BY, Raised, Row};
 use crate::model::{self, DIMENSIONS};
+use crate::searcher::Searcher;
 
 /// Products of one search at most; beyond it the query's lighter pieces are left out.
 const MOST_PRODUCTS: usize = 16_000;
@@ -37,7 +38,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(pieces: &[(u16, f32)], rarity: impl Fn(u16) -> f32) -> Asked {
+    fn of(pieces: &[(u16, f32)], searcher: &Searcher) -> Asked {
         let raised: Vec<Raised> = pieces
             .iter()
             .map(|(id, _)| model::raised_row(*id))
@@ -48,7 +49,7 @@ impl Asked {
         let rows: Vec<Row> = raised.iter().map(lowered).collect();
         let raise = |row: &Row| RAISED_BY * row.iter().map(|x| i32::from(*x)).sum::<i32>();
         let weight = |((id, count), length): (&(u16, f32), &f32)| {
-            length * model::scale(*id) * rarity(*id) * count
+            length * model::scale(*id) * searcher.rarity(*id) * count
         };
         Asked {
             raises: rows.iter().map(raise).collect(),
@@ -88,17 +89,18 @@ impl Pairs {
     pub(crate) fn new<'a>(
         query: &[u16],
         tools: impl Iterator<Item = &'a [u16]>,
-        rarity: impl Fn(u16) -> f32,
+        searcher: &Searcher,
     ) -> Pairs {
         let mut places = Places::new();
         let mut ids = Vec::new();
         for &id in tools.flatten() {
             if places.insert(id, ids.len() as u16) {
                 model::soon(id);
+                searcher.soon(id);
                 ids.push(id);
             }
         }
-        let asked = asked_pieces(query, ids.len(), &rarity);
+        let asked = asked_pieces(query, ids.len(), searcher);
         let mut pairs = Pairs {
             places,
             weights: Vec::with_capacity(ids.len()),
@@ -111,14 +113,14 @@ impl Pairs {
         pairs.likeness.clear();
         pairs.likeness.reserve(ids.len() * asked.rows.len());
         for ids in ids.chunks(BATCH) {
-            pairs.compare(ids, &asked, &rarity);
+            pairs.compare(ids, &asked, searcher);
         }
         pairs.query_weights = asked.weights;
         pairs
     }
 
     /// Work out a batch of the candidates' pieces.
-    fn compare(&mut self, ids: &[u16], asked: &Asked, rarity: impl Fn(u16) -> f32) {
+    fn compare(&mut self, ids: &[u16], asked: &Asked, searcher: &Searcher) {
         let width = asked.rows.len();
         let mut rows = [[0; DIMENSIONS]; BATCH];
         for (row, id) in rows.iter_mut().zip(ids) {
@@ -141,7 +143,8 @@ impl Pairs {
             self.likeness.extend(alike);
             let best = self.likeness[start..].iter().copied().fold(0.0, larger);
             self.best.push(best);
-            self.weights.push(length * model::scale(*id) * rarity(*id));
+            let weight = length * model::scale(*id) * searcher.rarity(*id);
+            self.weights.push(weight);
         }
     }
 
@@ -197,7 +200,7 @@ fn share(sum: f32, total: f32) -> f32 {
 
 /// The query's distinct pieces with how often each occurs, the heaviest where there are too many
 /// for the pieces they must meet.
-fn asked_pieces(query: &[u16], against: usize, rarity: impl Fn(u16) -> f32) -> Asked {
+fn asked_pieces(query: &[u16], against: usize, searcher: &Searcher) -> Asked {
     let mut distinct: Vec<(u16, f32)> = Vec::new();
     for &id in query {
         match distinct.iter_mut().find(|(have, _)| *have == id) {
@@ -207,7 +210,7 @@ fn asked_pieces(query: &[u16], against: usize, rarity: impl Fn(u16) -> f32) -> A
     }
     let most = (MOST_PRODUCTS / against.max(1)).max(FEWEST_PIECES);
     if distinct.len() > most {
-        let weights = Asked::of(&distinct, &rarity).weights;
+        let weights = Asked::of(&distinct, searcher).weights;
         let mut weighed: Vec<_> = distinct.into_iter().zip(weights).collect();
         // Stable, so that equal weights keep the query's order.
         weighed.sort_by(|(_, a), (_, b)| b.total_cmp(a));
@@ -217,7 +220,7 @@ fn asked_pieces(query: &[u16], against: usize, rarity: impl Fn(u16) -> f32) -> A
             .map(|(piece, _)| piece)
             .collect();
     }
-    Asked::of(&distinct, rarity)
+    Asked::of(&distinct, searcher)
 }
 
 /// Where a piece lies among the distinct ones: a small hash table, since most of the 64,000 do

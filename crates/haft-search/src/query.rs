@@ -1,7 +1,7 @@
 //! A query made ready: clipped, cleaned, cut into words and pieces. Whatever comes in, the work
 //! that follows is bounded.
 
-use crate::dot::{ROUGH_BY, Rough, Wide};
+use crate::dot::{Row, Wide};
 use crate::gloss;
 use crate::model::{self, DIMENSIONS};
 use crate::synonyms;
@@ -39,7 +39,7 @@ pub(crate) struct Query {
     pub(crate) pieces: Vec<u16>,
     pub(crate) vector: Wide,
     /// The same with fewer bits, and what its numbers are to be multiplied by
-    pub(crate) rough: (Rough, f32),
+    pub(crate) small: (Row, f32),
     /// The vectors of its clauses; the whole where there is but one
     pub(crate) clauses: Vec<Wide>,
 }
@@ -69,7 +69,7 @@ impl Query {
         Query {
             words: query_words(&text),
             pieces,
-            rough: rough(&vector),
+            small: small(&vector),
             vector,
             clauses,
         }
@@ -146,19 +146,14 @@ fn wide(sum: [f32; DIMENSIONS]) -> Wide {
     model::scaled(sum).map(|x| (x * WIDE + 0.5_f32.copysign(x)) as i16)
 }
 
-fn rough(vector: &Wide) -> (Rough, f32) {
-    let largest = vector
-        .iter()
-        .map(|x| x.unsigned_abs())
-        .max()
-        .unwrap_or(0)
-        .max(1);
-    let shrink = (ROUGH_BY - 1) as f32 / f32::from(largest);
-    let raised = |x: i16| {
+fn small(vector: &Wide) -> (Row, f32) {
+    let largest = vector.iter().map(|x| x.unsigned_abs()).max();
+    let shrink = 127.0 / f32::from(largest.unwrap_or(0).max(1));
+    let shrunk = |x: i16| {
         let x = f32::from(x) * shrink;
-        (ROUGH_BY + (x + 0.5_f32.copysign(x)) as i32) as u8
+        (x + 0.5_f32.copysign(x)) as i8
     };
-    (vector.map(raised), 1.0 / (shrink * WIDE))
+    (vector.map(shrunk), 1.0 / (shrink * WIDE))
 }
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 
 use std::cell::Cell;
 
-use crate::dot::{self, ROUGH_BY};
+use crate::dot::{self, COARSE_STEP};
 use crate::fit::{Parts, Standing, WEIGHTS, score};
-use crate::index::Vectors;
 use crate::keywords::Posting;
 use crate::pairs::Pairs;
 use crate::query::{Query, WIDE};
@@ -17,6 +16,8 @@ const MOST_CANDIDATES: usize = 80;
 const CANDIDATE_PIECES: usize = 1_600;
 /// Share of keywords in the first ranking where the catalogue knows every word.
 const KEYWORD_SHARE: f32 = 0.6;
+/// A likeness by coarse rows is seldom off by more: four times the usual error.
+const COARSE_ERROR: f32 = 0.03;
 /// Candidates after the first that it is held against.
 const NEXT: usize = 9;
 /// Scores that are looked at together when the best are chosen.
@@ -31,7 +32,7 @@ const COMPLETION_WEIGHT: f32 = 0.4;
 #[derive(Default)]
 pub(crate) struct Lists {
     pub(crate) keywords: Vec<f32>,
-    /// Likeness by the rough query
+    /// Likeness, by coarse rows but for the tools that came near
     pub(crate) cosine: Vec<f32>,
     /// Both joined
     pub(crate) base: Vec<f32>,
@@ -64,6 +65,8 @@ pub(crate) struct Scores {
     pub(crate) coverage: f32,
     most_keywords: f32,
     most_cosine: f32,
+    /// Tools that could be among the best, every one of which is here
+    near: Vec<u32>,
 }
 
 impl Drop for Scores {
@@ -80,11 +83,13 @@ impl Scores {
             coverage: 0.0,
             most_keywords: f32::MIN_POSITIVE,
             most_cosine: f32::MIN_POSITIVE,
+            near: Vec::new(),
         };
         scores.lists.clear(searcher.norms.len());
         scores.add_words(searcher, query);
         scores.add_vectors(searcher, query);
         scores.join(searcher);
+        scores.sharpen(searcher, query);
         scores
     }
 
@@ -143,26 +148,62 @@ impl Scores {
     }
 
     fn add_vectors(&mut self, searcher: &Searcher, query: &Query) {
-        let whole = &searcher.data.whole;
-        let (rough, shrink) = &query.rough;
+        let data = &searcher.data;
+        let (small, shrink) = &query.small;
+        let sum: i32 = small.iter().map(|x| i32::from(*x)).sum();
+        // What the rows add too much, since their numbers begin at 0 and not at −127.
+        let raise = 127.0 * sum as f32;
         for run in searcher.runs() {
             let dots = &mut self.lists.dots[run.clone()];
-            dot::all_rough(&whole.rows[run.clone()], rough, dots);
-            let stored = whole.scales[run.clone()]
-                .iter()
-                .zip(&whole.sums[run.clone()]);
+            dot::all_coarse(&data.coarse[run.clone()], small, dots);
+            let scales = &data.whole.scales[run.clone()];
             let cosines = self.lists.cosine[run.clone()].iter_mut();
-            for ((cosine, dot), (scale, sum)) in cosines.zip(dots).zip(stored) {
-                *cosine = (*dot - ROUGH_BY * sum) as f32 * (scale * shrink);
+            for ((cosine, dot), scale) in cosines.zip(dots).zip(scales) {
+                *cosine = (*dot as f32 * COARSE_STEP - raise) * (scale * shrink);
             }
             self.most_cosine = most(&self.lists.cosine[run.clone()], self.most_cosine);
             self.most_keywords = most(&self.lists.keywords[run.clone()], self.most_keywords);
         }
     }
 
+    /// Work out again, by whole rows, the likenesses that matter: of all tools that could be
+    /// among the candidates or the likest of all.
+    fn sharpen(&mut self, searcher: &Searcher, query: &Query) {
+        let Some(bar) = bar(searcher, &self.lists.base, candidates(query)) else {
+            return;
+        };
+        let bar = bar - COARSE_ERROR * self.by_vectors();
+        let likest = self.most_cosine - COARSE_ERROR;
+        let near = &mut self.near;
+        reaching(searcher, &self.lists.base, bar, |slot| near.push(slot));
+        // Of few words the likest tool may have none, and be far down in the ranking.
+        let base = &self.lists.base;
+        reaching(searcher, &self.lists.cosine, likest, |slot| {
+            if base[slot as usize] < bar {
+                near.push(slot);
+            }
+        });
+        let cosine = &mut self.lists.cosine;
+        let whole = &searcher.data.whole;
+        for slot in &self.near {
+            dot::soon(&whole.rows[*slot as usize]);
+        }
+        self.most_cosine = f32::MIN_POSITIVE;
+        for slot in &self.near {
+            let at = *slot as usize;
+            cosine[at] = whole.alike(at, &query.vector);
+            self.most_cosine = self.most_cosine.max(cosine[at]);
+        }
+        self.join(searcher);
+    }
+
+    fn by_vectors(&self) -> f32 {
+        (1.0 - KEYWORD_SHARE * self.coverage) / self.most_cosine
+    }
+
     fn join(&mut self, searcher: &Searcher) {
         let by_words = KEYWORD_SHARE * self.coverage / self.most_keywords;
-        let by_vectors = (1.0 - KEYWORD_SHARE * self.coverage) / self.most_cosine;
+        let by_vectors = self.by_vectors();
         for run in searcher.runs() {
             let parts = self.lists.keywords[run.clone()]
                 .iter()
@@ -231,9 +272,8 @@ pub(crate) fn ranked(
     scores: &Scores,
     named: &[u32],
 ) -> Vec<Candidate> {
-    let count = CANDIDATE_PIECES / query.pieces.len().max(1);
-    let count = count.clamp(FEWEST_CANDIDATES, MOST_CANDIDATES);
-    let mut slots = best(searcher, &scores.lists.base, count);
+    let mut slots = scores.near.clone();
+    cut(searcher, &scores.lists.base, &mut slots, candidates(query));
     slots.extend(
         named
             .iter()
@@ -261,30 +301,48 @@ pub(crate) fn ranked(
     candidates
 }
 
-/// The slots with the highest scores, best first, equal ones by id; none that was ruled out by
-/// negative infinity.
-pub(crate) fn best(searcher: &Searcher, scores: &[f32], count: usize) -> Vec<u32> {
+/// How many tools get the second look.
+fn candidates(query: &Query) -> usize {
+    let count = CANDIDATE_PIECES / query.pieces.len().max(1);
+    count.clamp(FEWEST_CANDIDATES, MOST_CANDIDATES)
+}
+
+/// Keep the slots with the highest scores, best first, equal ones by id.
+fn cut(searcher: &Searcher, scores: &[f32], slots: &mut Vec<u32>, count: usize) {
     let id = |slot: u32| searcher.data.tool(slot).map(|tool| &*tool.id);
-    let order = |a: &u32, b: &u32| {
+    slots.sort_unstable_by(|a, b| {
         scores[*b as usize]
             .total_cmp(&scores[*a as usize])
             .then_with(|| id(*a).cmp(&id(*b)))
-    };
+    });
+    slots.truncate(count);
+}
+
+/// The slots with the highest scores, best first, equal ones by id; none that was ruled out by
+/// negative infinity.
+pub(crate) fn best(searcher: &Searcher, scores: &[f32], count: usize) -> Vec<u32> {
     let Some(bar) = bar(searcher, scores, count) else {
         return Vec::new();
     };
-    let mut slots: Vec<u32> = Vec::with_capacity(count + 16);
-    for run in searcher.runs() {
-        let reach = run.clone().zip(&scores[run.clone()]);
-        slots.extend(
-            reach
-                .filter(|(_, score)| **score >= bar)
-                .map(|(slot, _)| slot as u32),
-        );
-    }
-    slots.sort_unstable_by(order);
-    slots.truncate(count);
+    let mut slots = Vec::with_capacity(count + 16);
+    reaching(searcher, scores, bar, |slot| slots.push(slot));
+    cut(searcher, scores, &mut slots, count);
     slots
+}
+
+/// Tell the visible slots whose score reaches a bar, which few do.
+fn reaching(searcher: &Searcher, scores: &[f32], bar: f32, mut tell: impl FnMut(u32)) {
+    for run in searcher.runs() {
+        let mut slot = run.start as u32;
+        for block in scores[run.clone()].chunks(BLOCK) {
+            if most(block, f32::NEG_INFINITY) >= bar {
+                for (at, _) in (slot..).zip(block).filter(|(_, score)| **score >= bar) {
+                    tell(at);
+                }
+            }
+            slot += block.len() as u32;
+        }
+    }
 }
 
 /// The score that exactly `count` tools reach, more where several have the same; the lowest of
@@ -334,20 +392,14 @@ fn second_look(
     let mut pairs = Pairs::new(
         &query.pieces,
         places().map(|at| data.pieces.of(at).0),
-        |piece| searcher.rarity(piece),
+        searcher,
     );
     let mut dots = vec![0; query.clauses.len()];
     let mut candidates = Vec::with_capacity(slots.len());
-    let alike = |vectors: &Vectors, at: usize| {
-        let mut dot = [0];
-        let query = std::slice::from_ref(&query.vector);
-        dot::all(&vectors.rows[at..=at], query, &mut dot);
-        dot[0] as f32 * vectors.scales[at] / WIDE
-    };
     for at in places() {
         dot::all(&data.whole.rows[at..=at], &query.clauses, &mut dots);
         let clause = dots.iter().copied().max().unwrap_or(0) as f32 * data.whole.scales[at] / WIDE;
-        let cosine = alike(&data.whole, at);
+        let cosine = data.whole.alike(at, &query.vector);
         let (pieces, name) = data.pieces.of(at);
         let parts = Parts {
             exact: false,
@@ -360,7 +412,7 @@ fn second_look(
             },
             cosine,
             vector: cosine / scores.most_cosine,
-            head: alike(&data.head, at),
+            head: data.head.alike(at, &query.vector),
             clause,
             query_side: pairs.query_side(pieces),
             tool_side: pairs.tool_side(pieces),

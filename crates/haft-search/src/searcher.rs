@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::dot;
 use crate::entry::{FIELD_WEIGHTS, exact_form};
 use crate::fit::{self, Parts};
 use crate::index::{Data, Tool};
@@ -228,6 +229,13 @@ impl Searcher {
         match self.rarities.get(usize::from(tools)) {
             Some(rarity) => *rarity,
             None => rarity(self.counted.count, tools),
+        }
+    }
+
+    /// The rarity of a piece will be asked for soon.
+    pub(crate) fn soon(&self, piece: u16) {
+        if let Some(tools) = self.counted.piece_tools.get(usize::from(piece)) {
+            dot::soon(tools);
         }
     }
 

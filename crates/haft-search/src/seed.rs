@@ -37,31 +37,34 @@ impl Searcher {
                 .collect();
         }
         let query = Query::of(text);
-        let scores = Scores::of(self, &query);
-        let other;
         let ranking = match scorer {
-            Scorer::Keywords => {
-                // A tool without any of the words was not found by keywords.
-                let found = |score: &f32| {
-                    if *score > 0.0 {
-                        *score
-                    } else {
-                        f32::NEG_INFINITY
-                    }
-                };
-                other = scores.lists.keywords.iter().map(found).collect();
-                &other
-            }
-            Scorer::Vectors | Scorer::Haft => &scores.lists.cosine,
-            Scorer::Seed => {
-                other = self.seed_scores(&query, &scores.lists.cosine);
-                &other
-            }
+            Scorer::Keywords => self.keyword_scores(&query),
+            Scorer::Vectors | Scorer::Haft => self.likenesses(&query),
+            Scorer::Seed => self.seed_scores(&query, &self.likenesses(&query)),
         };
-        best(self, ranking, limit)
+        best(self, &ranking, limit)
             .into_iter()
             .filter_map(|slot| Some(self.data.tool(slot)?.id.to_string()))
             .collect()
+    }
+
+    fn keyword_scores(&self, query: &Query) -> Vec<f32> {
+        // A tool without any of the words was not found by keywords.
+        let found = |score: &f32| {
+            if *score > 0.0 {
+                *score
+            } else {
+                f32::NEG_INFINITY
+            }
+        };
+        let scores = Scores::of(self, query);
+        scores.lists.keywords.iter().map(found).collect()
+    }
+
+    fn likenesses(&self, query: &Query) -> Vec<f32> {
+        let whole = &self.data.whole;
+        let slots = 0..whole.rows.len();
+        slots.map(|at| whole.alike(at, &query.vector)).collect()
     }
 
     fn seed_scores(&self, query: &Query, cosine: &[f32]) -> Vec<f32> {

@@ -61,10 +61,13 @@ fn row_bytes(id: u16) -> &'static [u8] {
         .unwrap_or(&[0x88; ROW_BYTES])
 }
 
-/// A piece's row will be read soon.
+/// A piece's row and scale will be read soon.
 pub(crate) fn soon(id: u16) {
     if let Some(row) = row_bytes(id).as_array::<ROW_BYTES>() {
         dot::soon(row);
+    }
+    if let Some(scale) = SCALES.0.get(usize::from(id) * 4) {
+        dot::soon(scale);
     }
 }
 
