@@ -4,10 +4,21 @@
 //!         [--data DIR]… [--json] [--dump FILE]
 
 use std::error::Error;
+use std::process::ExitCode;
 
 use haft_search::eval::{Options, evaluate};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("eval: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let mut options = Options::default();
     let mut json = false;
     let mut arguments = std::env::args().skip(1);

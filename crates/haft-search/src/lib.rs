@@ -27,6 +27,7 @@ mod searcher;
 mod seed;
 mod stem;
 mod synonyms;
+mod telling;
 mod words;
 
 pub use bytes::LoadError;

@@ -22,6 +22,9 @@ const CLAUSE_ENDS: [char; 13] = [
     '.', ',', ';', '?', '!', '\n', '。', '、', '，', '？', '！', '؟', '،',
 ];
 
+/// As Latin, Chinese, Arabic and Greek writing have it.
+const QUESTION_MARKS: [char; 4] = ['?', '？', '؟', '\u{37e}'];
+
 /// Unit vectors are multiplied by this before they become whole numbers.
 pub(crate) const WIDE: f32 = 8191.0;
 
@@ -37,6 +40,8 @@ pub(crate) struct QueryWord {
 pub(crate) struct Query {
     pub(crate) words: Vec<QueryWord>,
     pub(crate) pieces: Vec<u16>,
+    /// It has a question mark
+    pub(crate) asks: bool,
     pub(crate) vector: Wide,
     /// The same with fewer bits, and what its numbers are to be multiplied by
     pub(crate) small: (Row, f32),
@@ -67,6 +72,7 @@ impl Query {
             clauses.push(vector);
         }
         Query {
+            asks: text.contains(QUESTION_MARKS),
             words: query_words(&text),
             pieces,
             small: small(&vector),

@@ -9,6 +9,7 @@ use crate::keywords::Posting;
 use crate::pairs::Pairs;
 use crate::query::{Query, WIDE};
 use crate::searcher::{K1, Searcher};
+use crate::telling;
 
 /// Tools that get the second look: more for a short query, for which a look costs less.
 const FEWEST_CANDIDATES: usize = 40;
@@ -18,6 +19,8 @@ const CANDIDATE_PIECES: usize = 1_600;
 const KEYWORD_SHARE: f32 = 0.6;
 /// A likeness by coarse rows is seldom off by more: four times the usual error.
 const COARSE_ERROR: f32 = 0.03;
+/// A query of so many pieces is as short as any.
+const BRIEF: f32 = 12.0;
 /// Candidates after the first that it is held against.
 const NEXT: usize = 9;
 /// Scores that are looked at together when the best are chosen.
@@ -394,6 +397,7 @@ fn second_look(
         places().map(|at| data.pieces.of(at).0),
         searcher,
     );
+    let brevity = (BRIEF / query.pieces.len().max(1) as f32).min(1.0);
     let mut dots = vec![0; query.clauses.len()];
     let mut candidates = Vec::with_capacity(slots.len());
     for at in places() {
@@ -403,6 +407,13 @@ fn second_look(
         let (pieces, name) = data.pieces.of(at);
         let parts = Parts {
             exact: false,
+            brevity,
+            asks: query.asks,
+            tells: if brevity > 0.5 && telling::tells(name) {
+                2.0 * brevity - 1.0
+            } else {
+                0.0
+            },
             coverage: scores.coverage,
             keywords: scores.lists.keywords[at] / scores.most_keywords,
             share: if scores.known > 0.0 {

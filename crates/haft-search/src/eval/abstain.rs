@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::sets::{Asked, Set};
 use crate::fit::{FIT_FEATURES, FIT_THRESHOLD, FIT_WEIGHTS, Standing, score};
 
-/// At most this share of answerable queries may be refused.
+/// At most this share of any set's answerable queries may be refused.
 const REFUSED: f64 = 0.02;
 /// Queries of a set that are asked without their tools, and of the next set's catalogue.
 const ASKED: usize = 400;
@@ -180,24 +180,15 @@ pub(super) fn fit(cases: &[&Cases]) -> ([f32; FIT_FEATURES], f32) {
     (weights, threshold(cases, &weights))
 }
 
-/// The value below which [`REFUSED`] of the answerable queries lie, every set and kind of
-/// catalogue counting the same.
+/// The value below which no set and no kind of catalogue has more than [`REFUSED`] of its
+/// answerable queries.
 fn threshold(cases: &[&Cases], weights: &[f32; FIT_FEATURES]) -> f32 {
-    let kinds: Vec<&Vec<Standing>> = cases.iter().flat_map(|case| &case.present).collect();
-    let mut values: Vec<(f32, f64)> = kinds
-        .iter()
-        .flat_map(|parts| {
-            let share = 1.0 / (parts.len().max(1) * kinds.len()) as f64;
-            parts
-                .iter()
-                .map(move |parts| (value(parts, weights), share))
-        })
-        .collect();
-    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let mut below = 0.0;
-    let reached = values.iter().find(|(_, share)| {
-        below += share;
-        below > REFUSED
+    let kinds = cases.iter().flat_map(|case| &case.present);
+    let least = kinds.filter_map(|parts| {
+        let mut values: Vec<f32> = parts.iter().map(|parts| value(parts, weights)).collect();
+        values.sort_unstable_by(f32::total_cmp);
+        let refused = (values.len() as f64 * REFUSED) as usize;
+        values.get(refused).copied()
     });
-    reached.map_or(f32::NEG_INFINITY, |(value, _)| *value)
+    least.min_by(f32::total_cmp).unwrap_or(f32::NEG_INFINITY)
 }

@@ -146,10 +146,10 @@ fn doc(line: ToolLine) -> ToolDoc {
 fn lines<T: DeserializeOwned>(folder: &Path, file: &str) -> Result<Vec<T>, EvalError> {
     let plain = folder.join(file);
     let packed = folder.join(format!("{file}.gz"));
-    let (path, packed) = if plain.exists() {
-        (plain, false)
-    } else {
+    let (path, packed) = if packed.exists() && !plain.exists() {
         (packed, true)
+    } else {
+        (plain, false)
     };
     let read = |source| EvalError::Read {
         path: path.clone(),

@@ -78,6 +78,22 @@ fn nearly_every_language_finds_its_tools() {
     assert!(languages.len() - weak.len() >= 45, "{weak:?}");
 }
 
+#[test]
+fn what_can_be_answered_is_seldom_refused() {
+    for set in ["bfcl", "tldr", "ha_intents"] {
+        let mut index = Index::new();
+        index.update(&tools(set));
+        let searcher = index.searcher();
+        let queries = lines(set, "queries.jsonl.gz");
+        let refused = queries.iter().filter(|line| {
+            let query = line["query"].as_str().unwrap();
+            searcher.search(query, 1).nothing_fits
+        });
+        let (refused, all) = (refused.count(), queries.len());
+        assert!(refused * 100 <= all * 2, "{set}: {refused} of {all}");
+    }
+}
+
 /// The words that the dictionary translates, without the marks of stems.
 fn dictionary() -> HashSet<String> {
     let lines = include_str!("../../data/gloss.txt").lines();
