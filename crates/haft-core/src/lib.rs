@@ -2,6 +2,7 @@
 //! call and its outcome look like, what a call touches, who may be asked, what is told to
 //! listeners. Nothing here does I/O or knows an async runtime.
 
+mod annotations;
 mod apps;
 mod ask;
 mod call;
@@ -27,6 +28,7 @@ mod skills;
 mod spec;
 mod tool;
 
+pub use annotations::{Annotations, Audience};
 pub use apps::{AppAnswer, Apps, CallApps};
 pub use ask::{Answer, Inquiry, InquiryKind, OWN_WORDS, Person, Question};
 pub use call::{Call, Identity, Within};

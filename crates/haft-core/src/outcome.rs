@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ErrorBody, ErrorCode, ToolError};
+use crate::{Annotations, ErrorBody, ErrorCode, ToolError};
 
 /// A piece of content, in the shape MCP gives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,22 +14,30 @@ use crate::{ErrorBody, ErrorCode, ToolError};
 pub enum Block {
     Text {
         text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        annotations: Option<Box<Annotations>>,
     },
     Image {
         /// Base64
         data: String,
         #[serde(rename = "mimeType")]
         mime_type: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        annotations: Option<Box<Annotations>>,
     },
     Audio {
         /// Base64
         data: String,
         #[serde(rename = "mimeType")]
         mime_type: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        annotations: Option<Box<Annotations>>,
     },
     /// A resource that comes with the answer: `uri`, and `text` or `blob`
     Resource {
         resource: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        annotations: Option<Box<Annotations>>,
     },
     /// The address of a resource, with its name and what else is known of it
     ResourceLink {
@@ -40,13 +48,32 @@ pub enum Block {
 
 impl Block {
     pub fn text(text: impl Into<String>) -> Self {
-        Block::Text { text: text.into() }
+        Block::Text {
+            text: text.into(),
+            annotations: None,
+        }
+    }
+
+    /// Bytes as base64.
+    pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Block::Image {
+            data: data.into(),
+            mime_type: mime_type.into(),
+            annotations: None,
+        }
+    }
+
+    pub fn resource(resource: Value) -> Self {
+        Block::Resource {
+            resource,
+            annotations: None,
+        }
     }
 
     /// The text of a text block.
     pub fn as_text(&self) -> Option<&str> {
         match self {
-            Block::Text { text } => Some(text),
+            Block::Text { text, .. } => Some(text),
             _ => None,
         }
     }

@@ -274,7 +274,7 @@ pub(crate) fn text_of(output: &Output) -> String {
         .content
         .iter()
         .filter_map(|block| match block {
-            Block::Text { text } => Some(text.as_str()),
+            Block::Text { text, .. } => Some(text.as_str()),
             _ => None,
         })
         .collect();

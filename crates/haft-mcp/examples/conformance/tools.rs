@@ -27,16 +27,11 @@ fn blocks(content: Vec<Block>) -> ToolResult {
 }
 
 fn resource(uri: &str, mime_type: &str, text: &str) -> Block {
-    Block::Resource {
-        resource: json!({"uri": uri, "mimeType": mime_type, "text": text}),
-    }
+    Block::resource(json!({"uri": uri, "mimeType": mime_type, "text": text}))
 }
 
 fn image() -> Block {
-    Block::Image {
-        data: PIXEL.into(),
-        mime_type: "image/png".into(),
-    }
+    Block::image(PIXEL, "image/png")
 }
 
 // Long because it is a list of independent tools.
@@ -71,6 +66,7 @@ fn content() -> Vec<Arc<dyn DynTool>> {
                 blocks(vec![Block::Audio {
                     data: "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=".into(),
                     mime_type: "audio/wav".into(),
+                    annotations: None,
                 }])
             })
         }),

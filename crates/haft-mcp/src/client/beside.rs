@@ -114,13 +114,10 @@ pub(super) fn contents(server: &str, answer: &Value) -> ToolResult {
             .content
             .push(match (content["text"].as_str(), content["blob"].as_str()) {
                 (Some(text), _) => Block::text(text),
-                (None, Some(data)) if mime_type.starts_with("image/") => Block::Image {
-                    data: data.to_owned(),
-                    mime_type: mime_type.to_owned(),
-                },
-                _ => Block::Resource {
-                    resource: content.clone(),
-                },
+                (None, Some(data)) if mime_type.starts_with("image/") => {
+                    Block::image(data, mime_type)
+                }
+                _ => Block::resource(content.clone()),
             });
     }
     if contents.is_empty() {
@@ -141,7 +138,7 @@ pub(super) fn messages(server: &str, answer: &Value) -> ToolResult {
         let content = &message["content"];
         let block = serde_json::from_value(content.clone());
         output.content.push(match block {
-            Ok(Block::Text { text }) => Block::text(format!("{role}: {text}")),
+            Ok(Block::Text { text, .. }) => Block::text(format!("{role}: {text}")),
             Ok(mut other) => {
                 relink(server, &mut other);
                 other

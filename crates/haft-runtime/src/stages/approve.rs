@@ -202,7 +202,7 @@ async fn preview(flight: &Flight<'_>, effects: &Effects) -> Option<String> {
         .content
         .into_iter()
         .filter_map(|block| match block {
-            haft_core::Block::Text { text } => Some(text),
+            haft_core::Block::Text { text, .. } => Some(text),
             _ => None,
         })
         .collect();

@@ -17,14 +17,14 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
     let mut masked = 0;
     for block in &mut output.content {
         masked += match block {
-            Block::Text { text } => {
+            Block::Text { text, .. } => {
                 let count = mask(text);
                 if untrusted {
                     untrusted::disarm(text);
                 }
                 count
             }
-            Block::Resource { resource } => secrets::mask_value(resource),
+            Block::Resource { resource, .. } => secrets::mask_value(resource),
             _ => 0,
         };
     }

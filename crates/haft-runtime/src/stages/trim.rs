@@ -63,7 +63,7 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
     }
     if is_untrusted {
         for block in &mut output.content {
-            if let Block::Text { text } = block {
+            if let Block::Text { text, .. } = block {
                 *text = untrusted::seal(text, &flight.cx.tool);
             }
         }
@@ -79,7 +79,7 @@ pub(super) fn chars_of(content: &[Block]) -> usize {
     content
         .iter()
         .map(|block| match block {
-            Block::Text { text } => text.chars().count(),
+            Block::Text { text, .. } => text.chars().count(),
             _ => 0,
         })
         .sum()
@@ -112,7 +112,7 @@ fn replace_text(output: &mut Output, text: String) {
     output
         .content
         .retain(|block| !matches!(block, Block::Text { .. }));
-    output.content.insert(0, Block::Text { text });
+    output.content.insert(0, Block::text(text));
 }
 
 fn notice(total: usize, handle: Option<&str>) -> String {

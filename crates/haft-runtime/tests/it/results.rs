@@ -51,7 +51,7 @@ impl Reducer for FirstLine {
     }
 
     fn reduce(&self, output: &Output, _cx: ReduceContext<'_>) -> Option<Output> {
-        let [Block::Text { text }] = output.content.as_slice() else {
+        let [Block::Text { text, .. }] = output.content.as_slice() else {
             return None;
         };
         Some(Output::text(text.lines().next()?))

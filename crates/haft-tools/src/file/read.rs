@@ -149,9 +149,8 @@ fn image(place: &Resolved, mime_type: &str, data: &[u8]) -> Output {
         "Image file: {name} ({mime_type}, {} bytes)",
         data.len()
     ));
-    output.content.push(Block::Image {
-        data: STANDARD.encode(data),
-        mime_type: mime_type.to_owned(),
-    });
+    output
+        .content
+        .push(Block::image(STANDARD.encode(data), mime_type));
     output
 }

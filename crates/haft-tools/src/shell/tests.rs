@@ -100,7 +100,7 @@ impl Fixture {
 
 pub(crate) fn text(output: &Output) -> &str {
     match output.content.as_slice() {
-        [Block::Text { text }] => text,
+        [Block::Text { text, .. }] => text,
         other => panic!("{other:?}"),
     }
 }

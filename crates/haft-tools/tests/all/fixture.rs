@@ -184,7 +184,7 @@ impl Answer {
 pub(crate) fn texts(output: &Output) -> String {
     let mut text = String::new();
     for block in &output.content {
-        if let Block::Text { text: more } = block {
+        if let Block::Text { text: more, .. } = block {
             text.push_str(more);
         }
     }

@@ -116,7 +116,7 @@ impl Fixture {
             .call("shell.exec", json!({"command": command}), true)
             .unwrap()
             .into_body();
-        let Some(Block::Text { text }) = output.content.first() else {
+        let Some(Block::Text { text, .. }) = output.content.first() else {
             panic!("no text");
         };
         (output.structured.unwrap(), text.clone())

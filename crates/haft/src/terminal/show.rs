@@ -38,20 +38,24 @@ pub(crate) fn outcome(outcome: &Outcome, shown_live: bool) -> Result<()> {
     if !shown_live {
         for block in &outcome.content {
             match block {
-                Block::Text { text } => print_text(text)?,
-                Block::Image { data, mime_type } => {
+                Block::Text { text, .. } => print_text(text)?,
+                Block::Image {
+                    data, mime_type, ..
+                } => {
                     print::line(&format!(
                         "[{mime_type} image, {} base64 characters]",
                         data.len()
                     ));
                 }
-                Block::Audio { data, mime_type } => {
+                Block::Audio {
+                    data, mime_type, ..
+                } => {
                     print::line(&format!(
                         "[{mime_type} audio, {} base64 characters]",
                         data.len()
                     ));
                 }
-                Block::Resource { resource } => print_text(&resource.to_string())?,
+                Block::Resource { resource, .. } => print_text(&resource.to_string())?,
                 Block::ResourceLink { link } => {
                     print_text(&serde_json::to_string(link).unwrap_or_default())?;
                 }
