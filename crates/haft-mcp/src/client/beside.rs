@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::definition::Manifest;
 use super::result::within_limit;
+use super::words::Words;
 
 const READ: &str = "read_resource";
 const GET: &str = "get_prompt";
@@ -23,10 +24,10 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn of(manifest: &Manifest) -> Self {
         let free = |name: &str| {
-            let taken = |tool: &&Value| tool["name"] == name;
-            match manifest.tools.iter().find(taken) {
-                None => name.to_owned(),
-                Some(_) => format!("{APART}{name}"),
+            let is_it = |tool: &Words| tool.name().is_some_and(|taken| taken == name);
+            match manifest.tools.iter().any(is_it) {
+                false => name.to_owned(),
+                true => format!("{APART}{name}"),
             }
         };
         let resources = !manifest.resources.is_empty() || !manifest.templates.is_empty();
@@ -160,10 +161,12 @@ mod tests {
     #[test]
     fn our_names_give_way_to_the_servers() {
         let check = |tools: &[&str], resources: usize, prompts: usize, expected: [&str; 2]| {
+            let words = |value: Value| Words::of(&value).unwrap();
+            let tools = tools.iter().map(|name| words(json!({"name": name})));
             let manifest = Manifest {
-                tools: tools.iter().map(|name| json!({"name": name})).collect(),
-                resources: vec![json!({}); resources],
-                prompts: vec![json!({}); prompts],
+                tools: tools.collect(),
+                resources: vec![words(json!({})); resources],
+                prompts: vec![words(json!({})); prompts],
                 ..Manifest::default()
             };
             let names = Names::of(&manifest);

@@ -1,7 +1,8 @@
 //! A server's own words about its tools, and what we make of them. Nothing in them is trusted:
 //! hints raise the risk, they do not lower it unless the owner said so.
 
-use std::collections::{BTreeMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use haft_core::{Repeat, Risk, Source, ToolSpec};
@@ -9,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::remote::RemoteSpec;
+use super::words::Words;
 
 /// Bytes of one definition; a longer one is a fault or an attack on the model's attention.
-const LARGEST: usize = 256 * 1024;
+pub(super) const LARGEST: usize = 256 * 1024;
 const DESCRIPTION: usize = 16 * 1024;
 
 /// What a server offered when it was last looked at.
@@ -21,42 +23,40 @@ pub(super) struct Manifest {
     pub(super) instructions: Option<String>,
     /// Tools as the server describes them now
     #[serde(default)]
-    pub(super) tools: Vec<Value>,
+    pub(super) tools: Vec<Words>,
     /// Definitions that a person has agreed to, where the server has changed them since
     #[serde(default)]
-    pub(super) agreed: BTreeMap<String, Value>,
+    pub(super) agreed: BTreeMap<String, Words>,
     #[serde(default)]
-    pub(super) resources: Vec<Value>,
+    pub(super) resources: Vec<Words>,
     #[serde(default)]
-    pub(super) templates: Vec<Value>,
+    pub(super) templates: Vec<Words>,
     #[serde(default)]
-    pub(super) prompts: Vec<Value>,
+    pub(super) prompts: Vec<Words>,
 }
 
 /// What a server says of itself.
 #[derive(Debug, Default)]
 pub(super) struct Offered {
     pub(super) instructions: Option<String>,
-    pub(super) tools: Vec<Value>,
-    pub(super) resources: Vec<Value>,
-    pub(super) templates: Vec<Value>,
-    pub(super) prompts: Vec<Value>,
+    pub(super) tools: Vec<Words>,
+    pub(super) resources: Vec<Words>,
+    pub(super) templates: Vec<Words>,
+    pub(super) prompts: Vec<Words>,
 }
 
 impl Manifest {
     /// The server describes itself anew. What it changed is noted until a person agrees.
     pub(super) fn renewed(&self, offered: Offered) -> Manifest {
         let mut agreed = BTreeMap::new();
+        let known: HashMap<_, _> = self.distinct().into_iter().collect();
         for tool in &offered.tools {
-            let Some(name) = tool["name"].as_str() else {
+            let Some(name) = tool.name() else {
                 continue;
             };
-            let known = self.agreed.get(name).or_else(|| {
-                let mut tools = self.tools.iter();
-                tools.find(|known| known["name"] == tool["name"])
-            });
+            let known = self.agreed.get(&*name).or(known.get(&name).copied());
             if let Some(known) = known.filter(|known| *known != tool) {
-                agreed.insert(name.to_owned(), known.clone());
+                agreed.insert(name.into_owned(), known.clone());
             }
         }
         Manifest {
@@ -70,11 +70,12 @@ impl Manifest {
     }
 
     /// Tools by name, the first of each: a second one is not what anybody asked for.
-    pub(super) fn distinct(&self) -> Vec<&Value> {
+    pub(super) fn distinct(&self) -> Vec<(Cow<'_, str>, &Words)> {
         let mut seen = HashSet::new();
         self.tools
             .iter()
-            .filter(|tool| tool["name"].as_str().is_some_and(|name| seen.insert(name)))
+            .filter_map(|tool| Some((tool.name()?, tool)))
+            .filter(|(name, _)| seen.insert(name.clone()))
             .collect()
     }
 }
@@ -90,11 +91,10 @@ pub(super) fn difference(old: &Value, new: &Value) -> String {
 }
 
 /// The spec of a tool; none where the definition cannot be used at all.
-pub(super) fn spec(server: &RemoteSpec, tool: &Value) -> Option<ToolSpec> {
+pub(super) fn spec(server: &RemoteSpec, mut tool: Value) -> Option<ToolSpec> {
+    let mut part = |key: &str| tool.get_mut(key).map(Value::take).unwrap_or_default();
+    let (schema, output_schema) = (part("inputSchema"), part("outputSchema"));
     let name = tool["name"].as_str()?;
-    if tool.to_string().len() > LARGEST {
-        return None;
-    }
     let description: String = tool["description"]
         .as_str()
         .unwrap_or_default()
@@ -102,13 +102,13 @@ pub(super) fn spec(server: &RemoteSpec, tool: &Value) -> Option<ToolSpec> {
         .take(DESCRIPTION)
         .collect();
     let full = format!("mcp.{}.{name}", server.name);
-    let mut spec = ToolSpec::new(full.as_str(), description, tool["inputSchema"].clone());
+    let mut spec = ToolSpec::new(full.as_str(), description, schema);
     spec.module = format!("mcp.{}", server.name);
     let title = tool["title"]
         .as_str()
         .or_else(|| tool["annotations"]["title"].as_str());
     spec.title = title.unwrap_or_default().chars().take(200).collect();
-    spec.output_schema = Some(tool["outputSchema"].clone()).filter(Value::is_object);
+    spec.output_schema = Some(output_schema).filter(Value::is_object);
     spec.aliases = vec![format!("mcp:{}:{name}", server.name)];
     spec.source = Source::Mcp(server.name.clone());
     spec.output_is_untrusted = true;

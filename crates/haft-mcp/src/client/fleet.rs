@@ -1,6 +1,7 @@
 //! All servers that are configured, and their tools in the registry.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use haft_core::{DynTool, Source, ToolError};
@@ -14,6 +15,7 @@ use super::connect::Hands;
 use super::definition::{self, Manifest, Offered};
 use super::remote::{Remote, RemoteSpec};
 use super::tool::{Agree, RemoteTool, Target};
+use super::words::Words;
 use super::{Record, Records};
 
 /// Servers of others, and what is known of them.
@@ -25,7 +27,9 @@ pub struct Fleet {
 struct Member {
     remote: OnceLock<Arc<Remote>>,
     spec: RemoteSpec,
-    manifest: Mutex<Manifest>,
+    manifest: Mutex<Arc<Manifest>>,
+    /// It has been looked at before, and what was seen is kept
+    known: AtomicBool,
     records: Arc<dyn Records>,
     runtime: Weak<Runtime>,
     changed: watch::Sender<u64>,
@@ -81,6 +85,7 @@ impl Fleet {
                 remote: OnceLock::new(),
                 spec: spec.clone(),
                 manifest: Mutex::new(manifest.unwrap_or_default()),
+                known: AtomicBool::new(known),
                 records: hands.records.clone(),
                 runtime: Arc::downgrade(runtime),
                 changed: changed.clone(),
@@ -165,7 +170,7 @@ impl Fleet {
 }
 
 impl Member {
-    fn manifest(&self) -> Manifest {
+    fn manifest(&self) -> Arc<Manifest> {
         self.manifest
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -174,11 +179,7 @@ impl Member {
 
     fn health(&self) -> Health {
         let manifest = self.manifest();
-        let bytes: usize = manifest
-            .tools
-            .iter()
-            .map(|tool| tool.to_string().len())
-            .sum();
+        let bytes: usize = manifest.tools.iter().map(Words::len).sum();
         Health {
             server: self.spec.name.clone(),
             tools: manifest.distinct().len(),
@@ -186,11 +187,8 @@ impl Member {
             prompts: manifest.prompts.len(),
             // Four characters make about one token.
             tokens: bytes / 4,
-            known: self
-                .records
-                .load(Record::Manifest, &self.spec.name)
-                .is_some(),
-            changed: manifest.agreed.into_keys().collect(),
+            known: self.known.load(Ordering::Relaxed),
+            changed: manifest.agreed.keys().cloned().collect(),
         }
     }
 
@@ -202,28 +200,25 @@ impl Member {
             server: self.spec.name.clone(),
             read: names.read.map(full),
             get: names.get.map(full),
-            resources: manifest.resources,
-            templates: manifest.templates,
-            prompts: manifest.prompts,
+            resources: values(&manifest.resources),
+            templates: values(&manifest.templates),
+            prompts: values(&manifest.prompts),
         }
     }
 
     /// The server says what it offers now.
     fn renew(self: &Arc<Self>, offered: Offered) {
-        let known = self
-            .records
-            .load(Record::Manifest, &self.spec.name)
-            .is_some();
+        let known = self.known.swap(true, Ordering::Relaxed);
         let other_things = {
             let mut manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
             let new = manifest.renewed(offered);
-            if known && new == *manifest {
+            if known && new == **manifest {
                 return;
             }
             let other_things = new.resources != manifest.resources
                 || new.templates != manifest.templates
                 || new.prompts != manifest.prompts;
-            *manifest = new;
+            *manifest = Arc::new(new);
             other_things
         };
         self.save();
@@ -236,16 +231,17 @@ impl Member {
     /// A person has agreed to a tool as it is now.
     fn agree(self: &Arc<Self>, tool: &str) {
         let mut manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
-        if manifest.agreed.remove(tool).is_none() {
+        if !manifest.agreed.contains_key(tool) {
             return;
         }
+        Arc::make_mut(&mut manifest).agreed.remove(tool);
         drop(manifest);
         self.save();
         self.register();
     }
 
     fn save(&self) {
-        if let Ok(bytes) = serde_json::to_vec(&self.manifest()) {
+        if let Ok(bytes) = serde_json::to_vec(&*self.manifest()) {
             let name = &self.spec.name;
             self.records.save(Record::Manifest, name, &bytes);
         }
@@ -265,21 +261,22 @@ impl Member {
                 }
             })
         };
-        let tools = manifest.distinct().into_iter().filter_map(|tool| {
-            let name = tool["name"].as_str()?;
-            if self.spec.disabled_tools.iter().any(|off| off == name) {
+        let tools = manifest.distinct().into_iter().filter_map(|(name, words)| {
+            let off = self.spec.disabled_tools.iter().any(|off| *off == name);
+            if off || words.len() > definition::LARGEST {
                 return None;
             }
-            let mut spec = definition::spec(&self.spec, tool)?;
+            let tool = words.value();
             let difference = manifest
                 .agreed
-                .get(name)
-                .map(|agreed| definition::difference(agreed, tool));
+                .get(&*name)
+                .map(|agreed| definition::difference(&agreed.value(), &tool));
+            let mut spec = definition::spec(&self.spec, tool)?;
             spec.requires_approval |= difference.is_some();
             spec.has_preview = difference.is_some();
             let tool: Arc<dyn DynTool> = Arc::new(RemoteTool {
                 spec,
-                target: Target::Tool(name.to_owned()),
+                target: Target::Tool(name.into_owned()),
                 remote: remote.clone(),
                 difference,
                 agree: agree.clone(),
@@ -307,11 +304,11 @@ impl Member {
         });
         let prompts = json!({"prompts": manifest.prompts});
         let read = names.read.map(|name| {
-            let target = Target::Resource(Arc::new(resources));
+            let target = Target::Resource(resources.to_string().into());
             (beside::reading(server, &name), target)
         });
         let get = names.get.map(|name| {
-            let target = Target::Prompt(Arc::new(prompts));
+            let target = Target::Prompt(prompts.to_string().into());
             (beside::getting(server, &name), target)
         });
         let is_on = |definition: &Value| {
@@ -324,7 +321,7 @@ impl Member {
             .filter(|(definition, _)| is_on(definition))
             .filter_map(|(definition, target)| {
                 let tool: Arc<dyn DynTool> = Arc::new(RemoteTool {
-                    spec: definition::spec(&self.spec, &definition)?,
+                    spec: definition::spec(&self.spec, definition)?,
                     target,
                     remote: remote.clone(),
                     difference: None,
@@ -334,4 +331,8 @@ impl Member {
             })
             .collect()
     }
+}
+
+fn values(words: &[Words]) -> Vec<Value> {
+    words.iter().map(Words::value).collect()
 }

@@ -18,6 +18,7 @@ mod remote;
 mod result;
 mod side;
 mod tool;
+mod words;
 
 pub use self::connect::{Hands, HttpServer, Way};
 pub use self::fleet::{Beside, Fleet, Health};

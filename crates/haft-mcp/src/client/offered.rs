@@ -4,9 +4,9 @@ use haft_core::BoxFuture;
 use rmcp::model::{ErrorCode as RpcCode, PaginatedRequestParams};
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::definition::Offered;
+use super::words::Words;
 
 /// Things of one kind that a server may have; the rest is left out.
 const MOST: usize = 20_000;
@@ -40,42 +40,42 @@ pub(super) fn offered(peer: Peer<RoleClient>) -> BoxFuture<'static, Result<Offer
 }
 
 /// Things of a page, and where the next one begins.
-type Page = (Vec<Value>, Option<String>);
+type Page = (Vec<Words>, Option<String>);
 type Asking = BoxFuture<'static, Result<Page, ServiceError>>;
 type From = Option<PaginatedRequestParams>;
 
 fn tools(peer: Peer<RoleClient>, from: From) -> Asking {
     Box::pin(async move {
         let list = peer.list_tools(from).await?;
-        Ok((values(&list.tools), list.next_cursor))
+        Ok((words(&list.tools), list.next_cursor))
     })
 }
 
 fn resources_of(peer: Peer<RoleClient>, from: From) -> Asking {
     Box::pin(async move {
         let list = peer.list_resources(from).await?;
-        Ok((values(&list.resources), list.next_cursor))
+        Ok((words(&list.resources), list.next_cursor))
     })
 }
 
 fn templates(peer: Peer<RoleClient>, from: From) -> Asking {
     Box::pin(async move {
         let list = peer.list_resource_templates(from).await?;
-        Ok((values(&list.resource_templates), list.next_cursor))
+        Ok((words(&list.resource_templates), list.next_cursor))
     })
 }
 
 fn prompts_of(peer: Peer<RoleClient>, from: From) -> Asking {
     Box::pin(async move {
         let list = peer.list_prompts(from).await?;
-        Ok((values(&list.prompts), list.next_cursor))
+        Ok((words(&list.prompts), list.next_cursor))
     })
 }
 
 async fn pages(
     peer: &Peer<RoleClient>,
     next: fn(Peer<RoleClient>, From) -> Asking,
-) -> Result<Vec<Value>, ServiceError> {
+) -> Result<Vec<Words>, ServiceError> {
     let mut all = Vec::new();
     let mut cursor = None;
     for _ in 0..PAGES {
@@ -96,16 +96,15 @@ async fn pages(
 }
 
 /// What is there beside the tools. A server that fails to say it still has its tools.
-fn beside(listed: Result<Vec<Value>, ServiceError>) -> Result<Vec<Value>, ServiceError> {
-    let mut values = match listed {
+fn beside(listed: Result<Vec<Words>, ServiceError>) -> Result<Vec<Words>, ServiceError> {
+    let mut said = match listed {
         Err(ServiceError::McpError(_)) => Vec::new(),
         listed => listed?,
     };
-    values.retain(|value| value.to_string().len() <= LARGEST);
-    Ok(values)
+    said.retain(|words| words.len() <= LARGEST);
+    Ok(said)
 }
 
-fn values<T: Serialize>(items: &[T]) -> Vec<Value> {
-    let values = items.iter().map(serde_json::to_value);
-    values.filter_map(Result::ok).collect()
+fn words<T: Serialize>(items: &[T]) -> Vec<Words> {
+    items.iter().filter_map(Words::of).collect()
 }

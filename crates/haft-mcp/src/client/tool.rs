@@ -28,10 +28,10 @@ pub(super) type Agree = Arc<dyn Fn(&str) + Send + Sync>;
 pub(super) enum Target {
     /// A call of the tool of this name
     Tool(String),
-    /// Reading a resource; the list is what is told where none is named
-    Resource(Arc<Value>),
+    /// Reading a resource; the list, as JSON, is what is told where none is named
+    Resource(Arc<str>),
     /// Getting a prompt
-    Prompt(Arc<Value>),
+    Prompt(Arc<str>),
 }
 
 pub(super) struct RemoteTool {
@@ -93,7 +93,8 @@ impl Prepared for RemoteCall {
     fn run<'a>(self: Box<Self>, cx: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
         Box::pin(async move {
             if let Some(list) = self.listed() {
-                return Ok(Output::structured(Value::clone(list)));
+                let list = serde_json::from_str(list).unwrap_or_default();
+                return Ok(Output::structured(list));
             }
             if let (Some(_), Target::Tool(name)) = (&self.difference, &self.target) {
                 (self.agree)(name);
@@ -134,13 +135,13 @@ impl Prepared for RemoteCall {
 
 impl RemoteCall {
     /// What there is to ask for, where nothing is asked for.
-    fn listed(&self) -> Option<&Value> {
+    fn listed(&self) -> Option<&str> {
         let (key, list) = match &self.target {
             Target::Tool(_) => return None,
             Target::Resource(list) => ("uri", list),
             Target::Prompt(list) => ("name", list),
         };
-        self.args[key].is_null().then_some(list)
+        self.args[key].is_null().then_some(&**list)
     }
 
     /// The request to the server, and its answer in the words of MCP.

@@ -16,8 +16,7 @@ const MAX_DEPTH: usize = 64;
 const MAX_BACKTRACK: usize = 100_000;
 
 pub(crate) struct Schema {
-    value: Value,
-    /// As JSON: definitions are made more often than schemas change
+    /// As JSON: definitions are made more often than schemas change, and the parts are with the spec
     text: Box<RawValue>,
     plain: Option<Plain>,
     full: OnceLock<Option<Validator>>,
@@ -50,12 +49,7 @@ impl Schema {
             Some(_) => OnceLock::new(),
             None => OnceLock::from(Some(compile(value)?)),
         };
-        Ok(Schema {
-            value: value.clone(),
-            text,
-            plain,
-            full,
-        })
+        Ok(Schema { text, plain, full })
     }
 
     pub(crate) fn text(&self) -> &RawValue {
@@ -78,7 +72,11 @@ impl Schema {
     }
 
     fn full(&self) -> Option<&Validator> {
-        self.full.get_or_init(|| compile(&self.value).ok()).as_ref()
+        let compiled = || {
+            let schema = serde_json::from_str(self.text.get()).ok()?;
+            compile(&schema).ok()
+        };
+        self.full.get_or_init(compiled).as_ref()
     }
 }
 
