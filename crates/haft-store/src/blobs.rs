@@ -41,6 +41,14 @@ pub struct Swept {
     pub bytes: u64,
 }
 
+impl Swept {
+    /// One more, of this size.
+    pub(crate) fn add(&mut self, size: u64) {
+        self.blobs += 1;
+        self.bytes = self.bytes.saturating_add(size);
+    }
+}
+
 #[derive(Clone)]
 pub struct Blobs {
     store: Store,
@@ -152,6 +160,22 @@ impl Blobs {
         Ok(fs::symlink_metadata(&path)?.len())
     }
 
+    /// See to it that the names of blobs are on the disk.
+    pub(crate) fn sync_names(&self, ids: &[BlobId]) -> io::Result<()> {
+        let paths = ids.iter().map(|id| self.path(id));
+        let mut folders: Vec<PathBuf> = paths
+            .filter_map(|path| Some(path.parent()?.to_owned()))
+            .collect();
+        folders.sort();
+        folders.dedup();
+        // These may be new themselves.
+        folders.push(self.dir.clone());
+        folders.extend(self.dir.parent().map(Path::to_owned));
+        folders
+            .iter()
+            .try_for_each(|folder| File::open(folder)?.sync_all())
+    }
+
     /// A blob, open for reading. Whoever reads it compares it with its name.
     pub fn open(&self, id: &BlobId) -> io::Result<File> {
         File::open(self.path(id))
@@ -232,8 +256,7 @@ impl Blobs {
                     continue;
                 }
             }
-            swept.blobs += 1;
-            swept.bytes += size as u64;
+            swept.add(size as u64);
         }
         self.sweep_unknown(dry_run, &mut swept)?;
         Ok(swept)
@@ -263,8 +286,7 @@ impl Blobs {
                     continue;
                 }
             }
-            swept.blobs += 1;
-            swept.bytes += size;
+            swept.add(size);
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use haft_core::KeptChanges;
 
 use crate::blobs::refer;
+use crate::retention::Counted;
 use crate::{BlobId, Blobs, Durability, Row, Store, StoreError, Swept, Tx};
 
 #[derive(Clone)]
@@ -42,7 +43,9 @@ impl Changes {
         let taken = self
             .store
             .write(Durability::Power, move |tx| changes.take(tx));
-        taken.wait()
+        let taken = taken.wait()?;
+        self.store.caught_up()?;
+        Ok(taken)
     }
 
     fn take(&self, tx: &mut dyn Tx) -> Result<u64, StoreError> {
@@ -66,8 +69,13 @@ impl Changes {
             }
             files.retain(|file| *file != done);
             files.push(done);
-            let gone = move |on_disk| {
-                for file in files.iter().filter(|_| on_disk) {
+            let (blobs, ids) = (self.blobs.clone(), ids_of(&entry));
+            let gone = move |on_disk: bool| {
+                // Their second names must outlast the first ones.
+                if !on_disk || blobs.sync_names(&ids).is_err() {
+                    return;
+                }
+                for file in &files {
                     // What stays is seen by the next one.
                     let _ = fs::remove_file(file);
                 }
@@ -121,22 +129,16 @@ impl Changes {
         bytes: u64,
         dry_run: bool,
     ) -> Result<(Swept, Swept), StoreError> {
-        let (mut all, mut gone) = (Swept::default(), Swept::default());
-        let mut ids = Vec::new();
+        let mut counted = Counted::new(since, bytes);
         self.store.read(|tx| {
             let sql = "SELECT id, time, bytes FROM changes ORDER BY seq DESC";
             tx.each(sql, &[], &mut |row| {
-                let size = row.cell(2)?.int().unwrap_or(0) as u64;
-                all.blobs += 1;
-                all.bytes = all.bytes.saturating_add(size);
-                if row.cell(1)?.int() < Some(since) || all.bytes > bytes {
-                    gone.blobs += 1;
-                    gone.bytes += size;
-                    ids.push(text(row, 0)?);
-                }
+                let number = |column| Ok::<_, StoreError>(row.cell(column)?.int().unwrap_or(0));
+                counted.add(text(row, 0)?, number(2)? as u64, number(1)?);
                 Ok(true)
             })
         })?;
+        let ids = counted.names;
         if !dry_run && !ids.is_empty() {
             let released = self.store.write(Durability::Process, move |tx| {
                 for id in &ids {
@@ -149,7 +151,7 @@ impl Changes {
             });
             released.wait()?;
         }
-        Ok((all, gone))
+        Ok((counted.all, counted.gone))
     }
 }
 
@@ -174,6 +176,11 @@ fn add(tx: &mut dyn Tx, id: &str, entry: &KeptChanges) -> Result<(), StoreError>
         ],
     )?;
     Ok(())
+}
+
+fn ids_of(entry: &KeptChanges) -> Vec<BlobId> {
+    let digests = entry.files().map(|(_, digest)| digest);
+    digests.filter_map(BlobId::parse).collect()
 }
 
 fn owner(id: &str) -> String {

@@ -19,6 +19,7 @@ mod journal;
 mod notes;
 mod paths;
 mod results;
+mod retention;
 mod schema;
 mod sqlite;
 mod store;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use haft_core::session_folder;
 
+use crate::retention::Counted;
 use crate::{Blobs, Durability, Store, StoreError, Swept};
 
 /// What the names of their owners begin with.
@@ -42,7 +43,8 @@ impl Results {
     /// Take over every result that has come in and that nobody writes any more. Says how many.
     pub fn take_all(&self) -> Result<u64, StoreError> {
         let mut taken = 0;
-        for folder in fs::read_dir(&self.drafts).into_iter().flatten().flatten() {
+        let folders = || fs::read_dir(&self.drafts).into_iter().flatten().flatten();
+        for folder in folders() {
             for file in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
                 let names = (folder.file_name(), file.file_name());
                 let (Some(folder), Some(handle)) = (names.0.to_str(), names.1.to_str()) else {
@@ -54,6 +56,9 @@ impl Results {
                     .write(Durability::Process, move |tx| blobs.take(tx, &owner, &path));
                 taken += u64::from(one.wait()?);
             }
+        }
+        self.store.caught_up()?;
+        for folder in folders() {
             // One that still holds something stays.
             let _ = fs::remove_dir(folder.path());
         }
@@ -73,21 +78,14 @@ impl Results {
         bytes: u64,
         dry_run: bool,
     ) -> Result<(Swept, Swept), StoreError> {
-        let (mut all, mut gone) = (Swept::default(), Swept::default());
-        let mut owners = Vec::new();
+        let mut counted = Counted::new(since, bytes);
         for (owner, size, time) in self.blobs.owned(PREFIX)? {
-            all.blobs += 1;
-            all.bytes += size;
-            if time < since || all.bytes > bytes {
-                gone.blobs += 1;
-                gone.bytes += size;
-                owners.push(owner);
-            }
+            counted.add(owner, size, time);
         }
-        if !dry_run && !owners.is_empty() {
-            self.blobs.release(owners)?;
+        if !dry_run && !counted.names.is_empty() {
+            self.blobs.release(counted.names)?;
         }
-        Ok((all, gone))
+        Ok((counted.all, counted.gone))
     }
 }
 

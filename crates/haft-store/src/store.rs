@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) room: (Mutex<()>, Condvar),
     opened: (Mutex<Option<Result<(), StoreError>>>, Condvar),
     idle: Mutex<Vec<Connection>>,
+    /// Why work that nobody waits for could not be written, the last time
+    trouble: Mutex<Option<StoreError>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -92,6 +94,7 @@ impl Store {
             room: (Mutex::new(()), Condvar::new()),
             opened: (Mutex::new(None), Condvar::new()),
             idle: Mutex::default(),
+            trouble: Mutex::default(),
             thread: Mutex::default(),
         });
         let writing = shared.clone();
@@ -164,6 +167,14 @@ impl Store {
             done: Some(sender),
         }));
         Writing { value, done }
+    }
+
+    /// Wait until all that was handed over is written, and what follows the commits is done as well.
+    pub fn caught_up(&self) -> Result<(), StoreError> {
+        let handed_over = self.write(Durability::Process, |_| Ok(()));
+        handed_over.wait()?;
+        // What follows a commit is done before the next one begins.
+        self.write(Durability::Process, |_| Ok(())).wait()
     }
 
     fn send(&self, message: Message) {
@@ -264,9 +275,15 @@ impl Store {
         }
     }
 
-    /// Write what is left and end. Says how many records could not be written.
+    /// Write what is left and end. Says how many records could not be written;
+    /// [`Store::trouble`] says why.
     pub fn close(&self) -> usize {
         self.shared.close()
+    }
+
+    /// Why work that was handed over could not be written, the last time that happened.
+    pub fn trouble(&self) -> Option<StoreError> {
+        lock(&self.shared.trouble).clone()
     }
 }
 
@@ -280,6 +297,10 @@ impl Shared {
         let _ = queue.send(Message::Close(sender));
         drop(queue);
         if let Some(thread) = lock(&self.thread).take() {
+            // The last handle may go with work that the writer was given: it ends by itself then.
+            if thread.thread().id() == std::thread::current().id() {
+                return 0;
+            }
             let _ = thread.join();
         }
         // A writer that died without a word left everything unwritten.
@@ -289,6 +310,10 @@ impl Shared {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(crate) fn troubled(&self, error: &StoreError) {
+        *lock(&self.trouble) = Some(error.clone());
     }
 
     pub(crate) fn opened(&self, result: Result<(), StoreError>) {

@@ -56,7 +56,7 @@ impl Recording {
             Err(error) => error.clone(),
             Ok(journal) => match journal.store().close() {
                 0 => return None,
-                _ => journal.store().ready().err().unwrap_or(StoreError::Full),
+                _ => journal.store().trouble().unwrap_or(StoreError::Closed),
             },
         };
         let hint = reason

@@ -17,6 +17,11 @@ use crate::{Cell, StoreError, Tx};
 /// Records between two signed marks.
 const MARK_EVERY: i64 = 1_024;
 
+/// Kinds of marks beside the usual ones: what came before is not proven; or it is, but it once went
+/// on to another end.
+pub(super) const ACCEPTED: &str = "accepted";
+pub(super) const CONTINUED: &str = "continued";
+
 /// A record before it is put into words.
 pub(super) struct Draft {
     intent: Intent,
@@ -457,11 +462,18 @@ pub(super) fn by_ourselves<'a>(kind: &'a str, body: &'a Body) -> Record<'a> {
     }
 }
 
-/// Go on from the last record there is, whatever was signed before.
-pub(super) fn accept(tx: &mut dyn Tx, inner: &Arc<Inner>, body: &Body) -> Result<i64, StoreError> {
+/// Go on from the last record there is, whatever was signed before. Where all that is there proves
+/// itself and only the end is another, it goes on doing so.
+pub(super) fn accept(
+    tx: &mut dyn Tx,
+    inner: &Arc<Inner>,
+    body: &Body,
+    whole: bool,
+) -> Result<i64, StoreError> {
     let tail = stored_tail(tx)?;
     let tail = put(tx, inner, tail, &by_ourselves("accepted", body))?;
-    mark(tx, inner, "accepted", tail.seq, &tail.hash)?;
+    let kind = if whole { CONTINUED } else { ACCEPTED };
+    mark(tx, inner, kind, tail.seq, &tail.hash)?;
     tell_head(tx, inner, &tail, true);
     inner.checked.store(true, Ordering::Relaxed);
     let seq = tail.seq;

@@ -49,7 +49,7 @@ impl Journal {
     /// Somebody reads the whole result behind this handle.
     pub fn looked_up(&self, handle: &str) {
         let handle = handle.to_owned();
-        self.inner.store.hand_over(move |tx| {
+        self.store.hand_over(move |tx| {
             let sql = "UPDATE shortened SET looked_up = 1 WHERE handle = $1";
             tx.run(sql, &[handle.as_str().into()]).map(drop)
         });
@@ -57,12 +57,12 @@ impl Journal {
 
     /// Whether reduced results of this subject keep being read again.
     pub fn keeps_being_read(&self, subject: &str) -> Result<bool, StoreError> {
-        self.inner.store.read(|tx| too_often(tx, subject))
+        self.store.read(|tx| too_often(tx, subject))
     }
 
     /// How results fared that were shown in part, by subject, those with most first.
     pub fn economy(&self, since: Option<i64>) -> Result<Vec<Economy>, StoreError> {
-        self.inner.store.read(|tx| {
+        self.store.read(|tx| {
             let mut found = Vec::new();
             tx.each(
                 "SELECT subject, count(*), sum(looked_up) FROM shortened WHERE time >= $1 \

@@ -101,7 +101,7 @@ pub struct Line {
 impl Journal {
     /// The calls that a filter means, oldest first.
     pub fn list(&self, filter: &Filter) -> Result<Vec<Line>, StoreError> {
-        self.inner.store.read(|tx| {
+        self.store.read(|tx| {
             let mut filter = filter.clone();
             if let Some(since) = filter.since {
                 bound(tx, since, &mut filter)?;
@@ -138,7 +138,7 @@ impl Journal {
         );
         let mut last = 0;
         loop {
-            let lines = self.inner.store.read(|tx| {
+            let lines = self.store.read(|tx| {
                 let values = [last.into(), since.unwrap_or(i64::MIN).into()];
                 collect(tx, &sql, &values, AT_ONCE)
             })?;
@@ -152,7 +152,7 @@ impl Journal {
 
     /// The number of the newest record.
     pub fn newest(&self) -> Result<i64, StoreError> {
-        self.inner.store.read(|tx| {
+        self.store.read(|tx| {
             let newest = tx.first_int("SELECT max(seq) FROM journal", &[])?;
             Ok(newest.unwrap_or(0))
         })
@@ -160,7 +160,7 @@ impl Journal {
 
     /// Calls that were about to happen and of which no end is known, oldest first.
     pub fn open_calls(&self) -> Result<Vec<Line>, StoreError> {
-        self.inner.store.read(|tx| {
+        self.store.read(|tx| {
             let sql = format!(
                 "SELECT {COLUMNS} FROM journal AS open WHERE kind = 'intent' AND NOT EXISTS \
                  (SELECT 1 FROM journal AS done WHERE done.intent = open.seq) ORDER BY seq"

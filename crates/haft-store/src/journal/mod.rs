@@ -33,7 +33,6 @@ pub use trim::{JournalLimits, Records};
 pub use verify::{Fault, Verified};
 
 use crate::{Durability, Store, StoreError, paths};
-use body::Body;
 use head::HeadFile;
 use key::Key;
 
@@ -52,11 +51,13 @@ pub struct JournalConfig {
 /// The record of calls. Cheap to clone.
 #[derive(Clone)]
 pub struct Journal {
+    store: Store,
     inner: Arc<Inner>,
 }
 
+/// What the writer needs as well. Without the store: whoever lets go of that last waits for the
+/// writer, and the writer cannot wait for itself.
 struct Inner {
-    store: Store,
     key: Key,
     head: HeadFile,
     mask: Mask,
@@ -86,8 +87,8 @@ impl Journal {
         let head = HeadFile::new(&config.home, &key, config.boot.as_deref());
         let store = Store::open(&file);
         Ok(Journal {
+            store,
             inner: Arc::new(Inner {
-                store,
                 key,
                 head,
                 mask: config.mask,
@@ -98,21 +99,7 @@ impl Journal {
     }
 
     pub fn store(&self) -> &Store {
-        &self.inner.store
-    }
-
-    /// Go on from what is there, although it is not what was signed. Says where it goes on from.
-    pub fn accept(&self, reason: &str) -> Result<i64, StoreError> {
-        let inner = self.inner.clone();
-        let body = Body {
-            reason: Some(reason.to_owned()),
-            process: Some(inner.process.clone()),
-            ..Body::default()
-        };
-        let accepted = self.inner.store.write(Durability::Power, move |tx| {
-            append::accept(tx, &inner, &body)
-        });
-        accepted.wait()
+        &self.store
     }
 }
 
@@ -121,7 +108,6 @@ impl Recorder for Journal {
         let inner = self.inner.clone();
         let row = append::Draft::of(intent, None, None);
         let writing = self
-            .inner
             .store
             .write(Durability::Power, move |tx| append::row(tx, &inner, &row));
         Box::pin(async move { writing.done().await.map_err(refusal) })
@@ -130,8 +116,7 @@ impl Recorder for Journal {
     fn ended(&self, intent: Intent, intended: Option<i64>, ending: Ending) {
         let inner = self.inner.clone();
         let row = append::Draft::of(intent, intended, Some(ending));
-        self.inner
-            .store
+        self.store
             .hand_over(move |tx| append::row(tx, &inner, &row).map(drop));
     }
 
@@ -143,7 +128,6 @@ impl Recorder for Journal {
         let session = intent.caller.session.clone();
         Box::pin(async move {
             let found = self
-                .inner
                 .store
                 .reading(move |tx| keys::find(tx, &session, &key, &work));
             found.await.map_err(refusal)

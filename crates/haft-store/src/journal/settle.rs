@@ -32,7 +32,7 @@ impl Journal {
             Settled::DidNotHappen => "failed",
         };
         let how = how.to_owned();
-        self.inner.store.write(Durability::Power, move |tx| {
+        self.store.write(Durability::Power, move |tx| {
             close(tx, &inner, seq, state, &how)
         })
     }

@@ -55,7 +55,7 @@ impl Journal {
         let mut stats = Stats::default();
         let mut tools: BTreeMap<String, Tally> = BTreeMap::new();
         let mut times = Vec::new();
-        self.inner.store.read(|tx| {
+        self.store.read(|tx| {
             tx.each(
                 "SELECT time, kind, tool, verdict, state, duration_us, body FROM journal \
                  WHERE time >= $1 AND kind IN ('call', 'intent', 'outcome')",
@@ -93,7 +93,7 @@ impl Journal {
 
     /// What the database takes, its log included.
     pub fn bytes_on_disk(&self) -> u64 {
-        let file = self.inner.store.path();
+        let file = self.store.path();
         let mut log = file.as_os_str().to_owned();
         log.push("-wal");
         let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |found| found.len());

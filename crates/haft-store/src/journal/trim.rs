@@ -28,13 +28,13 @@ pub struct Records {
 impl Journal {
     /// How much there is.
     pub fn size(&self) -> Result<Records, StoreError> {
-        self.inner.store.read(|tx| records(tx, i64::MAX))
+        self.store.read(|tx| records(tx, i64::MAX))
     }
 
     /// How much is beyond the limits, up to the first record that must stay: one that is within
     /// them, or a call of which no end is known.
     pub fn beyond(&self, limits: &JournalLimits) -> Result<Records, StoreError> {
-        self.inner.store.read(|tx| match cut(tx, limits)? {
+        self.store.read(|tx| match cut(tx, limits)? {
             Some(cut) => records(tx, cut),
             None => Ok(Records::default()),
         })
@@ -44,7 +44,6 @@ impl Journal {
     pub fn trim(&self, limits: &JournalLimits) -> Result<Records, StoreError> {
         let (inner, limits) = (self.inner.clone(), *limits);
         let removed = self
-            .inner
             .store
             .write(Durability::Power, move |tx| remove(tx, &inner, &limits));
         removed.wait()

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::Journal;
-use super::append::{base, hash_at, signed_text};
+use super::append;
+use super::append::{ACCEPTED, CONTINUED, base, hash_at, signed_text};
+use super::body::Body;
 use super::chain::{COLUMNS, Hash, Link, genesis};
 use super::head::Head;
 use super::key::Key;
-use crate::{StoreError, Tx, backup};
+use crate::{Durability, StoreError, Tx, backup};
 
 /// So few records are looked at by one alone.
 const ALONE: i64 = 5_000;
@@ -52,10 +54,8 @@ struct Mark {
 impl Journal {
     /// Copy the store to a new file, and prove the copy before it is called good. Gives its size.
     pub fn backup(&self, to: &Path) -> Result<u64, StoreError> {
-        self.inner.store.ready()?;
-        backup::backup(self.inner.store.path(), to, &|tx| {
-            proven(tx, &self.inner.key)
-        })
+        self.store.ready()?;
+        backup::backup(self.store.path(), to, &|tx| proven(tx, &self.inner.key))
     }
 
     /// Put a copy back in the place of the store of this home, once it has proven itself. What was
@@ -63,6 +63,22 @@ impl Journal {
     pub fn restore(home: &Path, from: &Path) -> Result<Option<PathBuf>, StoreError> {
         let key = Key::load(home, true)?;
         backup::restore(from, &Journal::file(home), &|tx| proven(tx, &key))
+    }
+
+    /// Go on from what is there, although it is not what was signed. Says where it goes on from, and
+    /// whether what is there proves itself but for its end.
+    pub fn accept(&self, reason: &str) -> Result<(i64, bool), StoreError> {
+        let inner = self.inner.clone();
+        let whole = self.store.read(|tx| proven(tx, &inner.key)).is_ok();
+        let body = Body {
+            reason: Some(reason.to_owned()),
+            process: Some(inner.process.clone()),
+            ..Body::default()
+        };
+        let accepted = self.store.write(Durability::Power, move |tx| {
+            append::accept(tx, &inner, &body, whole)
+        });
+        Ok((accepted.wait()?, whole))
     }
 
     /// Look at every record. An error only where there is nothing to be read at all.
@@ -73,7 +89,7 @@ impl Journal {
             Err(StoreError::Damaged(what)) => return Ok(Err(Fault::new(0, what))),
             Err(error) => return Err(error),
         };
-        let store = &self.inner.store;
+        let store = &self.store;
         let result = store.read(|tx| {
             let proof = match Proof::begin(tx, &self.inner.key, End::Signed(head))? {
                 Ok(proof) => proof,
@@ -267,6 +283,16 @@ impl Proof {
             );
             verified.notices.push(notice);
         }
+        for (seq, _) in self.marks.iter().filter(|(_, marks)| {
+            let mut marks = marks.iter();
+            marks.any(|mark| mark.kind == CONTINUED)
+        }) {
+            let notice = format!(
+                "records that came after {} are missing, accepted by the owner; all that are there are proven",
+                seq - 1
+            );
+            verified.notices.push(notice);
+        }
         match ending(&mut verified, walked.at.seq, start, &self.marks, &self.end) {
             Some(fault) => Err(fault),
             None => Ok(verified),
@@ -382,6 +408,6 @@ fn accepted(marks: &BTreeMap<i64, Vec<Mark>>) -> Option<i64> {
     marks
         .iter()
         .rev()
-        .find(|(_, marks)| marks.iter().any(|mark| mark.kind == "accepted"))
+        .find(|(_, marks)| marks.iter().any(|mark| mark.kind == ACCEPTED))
         .map(|(seq, _)| *seq)
 }

@@ -18,6 +18,21 @@ const STATEMENTS: usize = 64;
 
 type AfterCommit = (&'static str, Box<dyn FnOnce(bool)>);
 
+/// What is to follow a commit, and how well that stands.
+#[must_use]
+pub(crate) struct Following {
+    work: Vec<AfterCommit>,
+    on_disk: bool,
+}
+
+impl Following {
+    pub(crate) fn run(self) {
+        for (_, work) in self.work {
+            work(self.on_disk);
+        }
+    }
+}
+
 pub(crate) struct Connection {
     pub(super) inner: rusqlite::Connection,
     synchronous: Option<Durability>,
@@ -90,12 +105,13 @@ impl Connection {
             .query_row("PRAGMA user_version", [], |row| row.get(0))?)
     }
 
-    /// One commit for everything that `work` does.
+    /// One commit for everything that `work` does. What is to follow it is left to the caller, who
+    /// may have somebody to answer first.
     pub(crate) fn writing(
         &mut self,
         durability: Durability,
         work: &mut dyn FnMut(&mut Transaction<'_>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Following, StoreError> {
         if self.synchronous != Some(durability) {
             let level = match durability {
                 Durability::Process => "NORMAL",
@@ -119,10 +135,10 @@ impl Connection {
             let _ = self.inner.execute_batch("ROLLBACK");
             return Err(error);
         }
-        for (_, work) in after {
-            work(durability == Durability::Power);
-        }
-        Ok(())
+        Ok(Following {
+            work: after,
+            on_disk: durability == Durability::Power,
+        })
     }
 }
 

@@ -128,7 +128,10 @@ impl Writer {
             for job in group.drain(..) {
                 match job.done {
                     Some(done) => drop(done.send(Err(error.clone()))),
-                    None => self.keep(job),
+                    None => {
+                        self.shared.troubled(&error);
+                        self.keep(job);
+                    }
                 }
             }
         }
@@ -157,23 +160,31 @@ impl Writer {
             }
             Ok(())
         });
-        if let Err(error) = committed {
-            if connection.lost {
-                self.connection = None;
+        let following = match committed {
+            Ok(following) => following,
+            Err(error) => {
+                if connection.lost {
+                    self.connection = None;
+                }
+                if matches!(error, StoreError::Damaged(_)) {
+                    self.refused = Some(error.clone());
+                }
+                return Err(error);
             }
-            if matches!(error, StoreError::Damaged(_)) {
-                self.refused = Some(error.clone());
-            }
-            return Err(error);
-        }
+        };
         for (job, result) in group.drain(..).zip(results) {
-            match job.done {
-                Some(done) => drop(done.send(result)),
+            match (job.done, result) {
+                (Some(done), result) => drop(done.send(result)),
                 // Work that fails alone, in a store that works, would fail again.
-                None if result.is_err() => self.dropped += 1,
-                None => {}
+                (None, Err(error)) => {
+                    self.shared.troubled(&error);
+                    self.dropped += 1;
+                }
+                (None, Ok(())) => {}
             }
         }
+        // Nobody waits for this, and the next commit comes after it.
+        following.run();
         Ok(())
     }
 

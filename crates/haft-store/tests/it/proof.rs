@@ -109,7 +109,7 @@ fn an_older_copy_put_back_is_noticed_and_nothing_more_is_written() {
     journal.store().close();
 
     let journal = home.journal();
-    assert_eq!(journal.accept("the disk was replaced").unwrap(), 6);
+    assert_eq!(journal.accept("the disk was replaced").unwrap(), (6, true));
     begin(&journal, "goes on");
     journal.store().close();
     let verified = home.journal().verify().unwrap().unwrap();
@@ -118,6 +118,18 @@ fn an_older_copy_put_back_is_noticed_and_nothing_more_is_written() {
         verified.notices[0].contains("accepted by the owner"),
         "{verified:?}"
     );
+    // What was there before is proven as ever.
+    home.sql("UPDATE journal SET tool = 'other' WHERE seq = 2");
+    let fault = home.journal().verify().unwrap().unwrap_err();
+    assert_eq!(fault.seq, 2, "{}", fault.what);
+    // Once that is accepted too, it holds from there on.
+    let journal = home.journal();
+    assert_eq!(journal.accept("looked at").unwrap(), (8, false));
+    begin(&journal, "further");
+    journal.store().close();
+    home.journal().verify().unwrap().unwrap();
+    home.sql("UPDATE journal SET tool = 'other' WHERE seq = 9");
+    assert_eq!(home.journal().verify().unwrap().unwrap_err().seq, 9);
 }
 
 #[test]

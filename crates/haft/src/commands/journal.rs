@@ -172,9 +172,13 @@ fn verify(journal: &Journal, as_json: bool) -> Result<u8> {
 }
 
 fn accept(journal: &Journal, reason: &str) -> Result<u8> {
-    let seq = journal.accept(reason).map_err(failed)?;
+    let (seq, whole) = journal.accept(reason).map_err(failed)?;
+    let before = match whole {
+        true => "what is there before it is still proven",
+        false => "what came before is not proven",
+    };
     print::line(&format!(
-        "accepted: the journal goes on from record {seq}; what came before is not proven"
+        "accepted: the journal goes on from record {seq}; {before}"
     ));
     Ok(0)
 }
