@@ -24,6 +24,7 @@ mod reduce;
 mod results;
 mod schema;
 mod shortcut;
+mod sights;
 mod skills;
 mod spec;
 mod tool;
@@ -49,6 +50,7 @@ pub use reduce::{ReduceContext, Reducer};
 pub use results::{KeptResult, ResultStore, session_folder};
 pub use schema::{EVERY_OTHER_KEY, parameter_aliases, tool_schema};
 pub use shortcut::shortcut;
+pub use sights::Sightings;
 pub use skills::{LoadedSkill, SkillCard, Skills, UseSkills};
 pub use spec::{
     ConstraintKind, ConstraintSpec, Example, Exposure, Module, Repeat, Risk, Source, ToolSpec,

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// So many things, and their bytes.
@@ -68,20 +68,6 @@ pub fn tidy_is_due(home: &Path) -> io::Result<bool> {
         .open(&stamp)?;
     file.set_modified(now)?;
     Ok(true)
-}
-
-/// Files with their times and sizes, newest first.
-pub(crate) fn by_age(paths: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, SystemTime, u64)> {
-    let mut found: Vec<(PathBuf, SystemTime, u64)> = paths
-        .into_iter()
-        .filter_map(|path| {
-            let about = fs::symlink_metadata(&path).ok()?;
-            let time = about.modified().ok()?;
-            about.is_file().then_some((path, time, about.len()))
-        })
-        .collect();
-    found.sort_by_key(|(_, time, _)| std::cmp::Reverse(*time));
-    found
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! speak portable SQL with `$1` places and never name the engine, so another one needs a [`Tx`] of
 //! its own and nothing else. [`Journal`] is the record of calls: chained, signed, append-only.
 //! [`Blobs`] keeps bytes by their hash, [`Results`] whole results among them, [`Changes`] lists
-//! what calls changed, [`Values`] keeps small things by name, [`Notes`] what agents and people want to
-//! know later.
+//! what calls changed, [`Values`] keeps small things by name, [`Sights`] what sessions have seen of
+//! files, [`Notes`] what agents and people want to know later.
 //!
 //! What the crate leaves to others: what is secret in a record (it is handed a function for that),
 //! and what a call means.
@@ -21,6 +21,7 @@ mod paths;
 mod results;
 mod retention;
 mod schema;
+mod sights;
 mod sqlite;
 mod store;
 mod values;
@@ -36,5 +37,6 @@ pub use journal::{
 pub use notes::{NewNote, Note, Notes, Revision, Scope, Shelf, Trust};
 pub use results::Results;
 pub use schema::VERSION;
+pub use sights::Sights;
 pub use store::{Durability, Store, Writing};
 pub use values::{Value, Values};

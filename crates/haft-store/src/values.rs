@@ -31,19 +31,25 @@ impl Values {
 
     /// One of a kind, in the same way.
     pub fn peek_at(home: &Path, kind: &str, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = Store::peek(&Journal::file(home), SINCE, |tx| {
-            let mut found = None;
-            tx.each(
-                "SELECT value FROM kept WHERE kind = $1 AND name = $2",
-                &[kind.into(), name.into()],
-                &mut |row| {
-                    found = row.cell(0)?.blob().map(<[u8]>::to_vec);
-                    Ok(false)
-                },
-            )?;
-            Ok(found)
-        })?;
+        let found = Store::peek(&Journal::file(home), SINCE, |tx| Values::at(tx, kind, name))?;
         Ok(found.flatten())
+    }
+
+    pub(crate) fn at(
+        tx: &mut dyn Tx,
+        kind: &str,
+        name: &str,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut found = None;
+        tx.each(
+            "SELECT value FROM kept WHERE kind = $1 AND name = $2",
+            &[kind.into(), name.into()],
+            &mut |row| {
+                found = row.cell(0)?.blob().map(<[u8]>::to_vec);
+                Ok(false)
+            },
+        )?;
+        Ok(found)
     }
 
     /// Keep things under names that are free; what is there stays. Done when it is on the disk.
@@ -68,22 +74,12 @@ impl Values {
 
     /// Keep something in the place of what had its name. Done when it is on the disk.
     pub fn put(&self, kind: &str, name: &str, value: Vec<u8>) -> Writing<()> {
-        let (kind, name) = (kind.to_owned(), name.to_owned());
-        self.store.write(Durability::Power, move |tx| {
-            let time = crate::journal::now();
-            tx.run(
-                "INSERT INTO kept (kind, name, value, time) VALUES ($1, $2, $3, $4) \
-                 ON CONFLICT (kind, name) DO UPDATE SET value = excluded.value, \
-                 time = excluded.time",
-                &[
-                    kind.as_str().into(),
-                    name.as_str().into(),
-                    Cell::Blob(&value),
-                    time.into(),
-                ],
-            )?;
-            Ok(())
-        })
+        self.store.write(Durability::Power, put(kind, name, value))
+    }
+
+    /// The same with the next commit, and nobody waits for it.
+    pub fn put_soon(&self, kind: &str, name: &str, value: Vec<u8>) {
+        self.store.hand_over(put(kind, name, value));
     }
 
     /// Remove those that a function chooses, and answer with them.
@@ -104,6 +100,29 @@ impl Values {
             }
             Ok(gone)
         })
+    }
+}
+
+fn put(
+    kind: &str,
+    name: &str,
+    value: Vec<u8>,
+) -> impl FnMut(&mut dyn Tx) -> Result<(), StoreError> + Send + 'static {
+    let (kind, name) = (kind.to_owned(), name.to_owned());
+    move |tx| {
+        let time = crate::journal::now();
+        tx.run(
+            "INSERT INTO kept (kind, name, value, time) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (kind, name) DO UPDATE SET value = excluded.value, \
+             time = excluded.time",
+            &[
+                kind.as_str().into(),
+                name.as_str().into(),
+                Cell::Blob(&value),
+                time.into(),
+            ],
+        )?;
+        Ok(())
     }
 }
 

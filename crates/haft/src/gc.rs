@@ -82,7 +82,9 @@ impl House {
         report.add("results", of(all), of(gone));
         if !dry_run {
             // Sessions without results have seen nothing that matters.
-            haft_host::tidy_seen(self.home.path(), &kept, SystemTime::now())?;
+            let sights = self.recording.sights().map_err(failed)?;
+            sights.take_over().map_err(failed)?;
+            sights.forget(since(kept.age)).map_err(failed)?;
         }
 
         let kept = config.undo.retention();

@@ -1,10 +1,10 @@
 //! Whole results as tools and stages meet them: where they come in first, in the store after that;
-//! and the list of calls that changed files, which is in the store.
+//! and what is in the store alone: the list of calls that changed files, and what sessions have seen.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
-use haft_core::{ChangesIndex, KeptChanges, KeptResult, ResultStore};
+use haft_core::{ChangesIndex, KeptChanges, KeptResult, ResultStore, Sightings};
 use haft_host::FileResults;
 
 use crate::recording::Recording;
@@ -56,5 +56,35 @@ impl ChangesIndex for Listed {
     fn open(&self, digest: &str) -> io::Result<Box<dyn KeptResult>> {
         let changes = self.0.changes().map_err(io::Error::other)?;
         Ok(Box::new(changes.open(digest)?))
+    }
+}
+
+/// What sessions have seen of files.
+pub(crate) struct Seen {
+    recording: Arc<Recording>,
+    taken_over: Once,
+}
+
+impl Seen {
+    pub(crate) fn new(recording: Arc<Recording>) -> Self {
+        Seen {
+            recording,
+            taken_over: Once::new(),
+        }
+    }
+}
+
+impl Sightings for Seen {
+    fn keep(&self, name: &str, what: &[u8]) {
+        if let Ok(sights) = self.recording.sights() {
+            sights.keep(name, what);
+        }
+    }
+
+    fn last(&self, name: &str) -> Option<Vec<u8>> {
+        let sights = self.recording.sights().ok()?;
+        // What cannot be taken over now stays where it is for the next one who looks.
+        self.taken_over.call_once(|| drop(sights.take_over()));
+        sights.last(name).ok().flatten()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Result, bail};
 use haft_core::{BoxFuture, Earlier, Ending, Intent, Recorder, ToolError};
-use haft_store::{Changes, Journal, JournalConfig, Results, StoreError, Values};
+use haft_store::{Changes, Journal, JournalConfig, Results, Sights, StoreError, Values};
 
 use crate::home::Home;
 use crate::terminal::fail::Failed;
@@ -43,6 +43,12 @@ impl Recording {
     pub(crate) fn changes(&self) -> Result<Changes, StoreError> {
         let store = self.journal()?.store().clone();
         Ok(Changes::new(store, self.home.path()))
+    }
+
+    /// What sessions have seen of files.
+    pub(crate) fn sights(&self) -> Result<Sights, StoreError> {
+        let store = self.journal()?.store().clone();
+        Ok(Sights::new(store, self.home.path()))
     }
 
     /// Small things by name.

@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::cli::Seat;
 use crate::config::{self, Config, IsolationLevel, Loaded};
 use crate::home::{self, Home};
-use crate::kept::{Kept, Listed};
+use crate::kept::{Kept, Listed, Seen};
 use crate::recording::Recording;
 use crate::remembered;
 use crate::servers;
@@ -366,6 +366,7 @@ fn empowered(
         roots: config.files.roots.iter().map(PathBuf::from).collect(),
         home: home.path().to_owned(),
     })?;
+    let workspace = workspace.remembering(Arc::new(Seen::new(recording.clone())));
     let workspace = Arc::new(match config.undo.enabled() {
         true => {
             let checkpoints = Checkpoints::new(home.path(), config.undo.limits());

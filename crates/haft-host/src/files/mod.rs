@@ -25,8 +25,9 @@ mod write;
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use haft_core::{Effects, ResolvePath, Resource, ToolError};
+use haft_core::{Effects, ResolvePath, Resource, Sightings, ToolError};
 use rustix::fs::{CWD, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,6 @@ use error::clipped;
 pub(crate) use error::{cancelled, failure, not_regular};
 pub(crate) use open::open_dir;
 use seen::Seen;
-pub use seen::tidy as tidy_seen;
 use walk::{Stopped, Why};
 
 /// The project's own config file, which arrives with a clone and must not be written by tools.
@@ -173,11 +173,18 @@ impl Workspace {
             .map_err(|stopped| failure("use", &stopped.at, std::io::Error::other("bad path")))?;
         Ok(Workspace {
             roots,
-            seen: Seen::new(&home),
+            seen: Seen::default(),
             home,
             way_home,
             checkpoints: None,
         })
+    }
+
+    /// What sessions have seen outlives the process with this; without it, it is known here.
+    #[must_use]
+    pub fn remembering(mut self, sightings: Arc<dyn Sightings>) -> Self {
+        self.seen = Seen::kept_by(sightings);
+        self
     }
 
     /// What another process needs to open the very same places.

@@ -9,4 +9,5 @@ mod journal;
 mod notes;
 mod proof;
 mod results;
+mod sights;
 mod store;
