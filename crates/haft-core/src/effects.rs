@@ -13,6 +13,8 @@ pub struct Effects {
     pub commands: Vec<CommandLine>,
     /// Nobody knows what else it touches: it conflicts with every other call that has effects
     pub anything: bool,
+    /// With these arguments it only looks, whatever else its tool can do
+    pub only_looks: bool,
     /// What else an approval must be bound to: the environment, the executable's identity
     pub fingerprint: Option<String>,
     /// Of the trees it reads, it leaves out what rules deny (`ToolContext::closed`)
@@ -64,6 +66,14 @@ impl Effects {
         }
     }
 
+    /// Of a call that only looks, where its tool can do more.
+    pub fn looking() -> Self {
+        Effects {
+            only_looks: true,
+            ..Effects::default()
+        }
+    }
+
     #[must_use]
     pub fn reads(mut self, resource: Resource) -> Self {
         self.accesses.push(Access {
@@ -104,6 +114,15 @@ impl Effects {
 
     pub fn is_none(&self) -> bool {
         self.accesses.is_empty() && self.commands.is_empty() && !self.anything
+    }
+
+    /// Whether it says of itself that it only looks, and nothing else that is stated says otherwise.
+    pub fn changes_nothing(&self) -> bool {
+        let writes = |access: &Access| access.mode == Mode::Write;
+        self.only_looks
+            && !self.anything
+            && self.commands.is_empty()
+            && !self.accesses.iter().any(writes)
     }
 
     /// Whether the order of the two calls matters.

@@ -129,7 +129,7 @@ impl Bound {
         if !self.visible {
             return Cow::Borrowed(self.tool_verdict());
         }
-        if effects.commands.is_empty() {
+        if effects.commands.is_empty() && !effects.only_looks {
             let settled = if effects.anything {
                 self.anything()
             } else {
@@ -279,11 +279,13 @@ impl LayerBound {
             let reason = format!("asked by `{}`", hit.rule);
             ask(hit, reason, false);
         }
+        let looks = call.effects.changes_nothing();
+        let (reads_only, dangerous) = (self.reads_only || looks, self.dangerous && !looks);
         let level = || {
             let rule = format!("autonomy {}", self.level);
             RuleHit::new(rule, &*self.level_from, Verdict::Ask)
         };
-        if self.level == Autonomy::Supervised && !self.reads_only {
+        if self.level == Autonomy::Supervised && !reads_only {
             let reason = "autonomy `supervised` confirms every effect".to_owned();
             ask(level(), reason, false);
         }
@@ -296,7 +298,7 @@ impl LayerBound {
             let why = "a command that no rule allows is asked about";
             ask(hit, why.to_owned(), true);
         }
-        if self.level == Autonomy::Standard && self.dangerous && !covered {
+        if self.level == Autonomy::Standard && dangerous && !covered {
             let reason = format!("autonomy `standard` confirms `{}`", subject.name);
             ask(level(), reason, true);
         }

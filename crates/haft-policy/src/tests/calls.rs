@@ -396,6 +396,31 @@ fn a_call_that_no_rule_is_about_costs_nothing() {
 }
 
 #[test]
+fn a_call_that_only_looks_is_not_asked_about_for_what_its_tool_could_do() {
+    let check = |level: &str, effects: Effects, expected: Verdict| {
+        let config = json!({"tools": {"autonomy": level}});
+        let judgement = judge(config, "file.edit", &effects);
+        assert_eq!(judgement.verdict, expected, "{level}: {effects:?}");
+    };
+    for level in ["supervised", "standard"] {
+        check(level, Effects::looking(), Verdict::Allow);
+        check(level, Effects::none(), Verdict::Ask);
+        // What is stated counts, whatever it calls itself.
+        let written = Effects::looking().writes(Resource::File("/w/a".into()));
+        check(level, written, Verdict::Ask);
+        let mut anything = Effects::anything();
+        anything.only_looks = true;
+        check(level, anything, Verdict::Ask);
+    }
+    let asked = rules(&[], &["file.edit"], &[]);
+    let judgement = judge(asked, "file.edit", &Effects::looking());
+    assert_eq!(judgement.verdict, Verdict::Ask);
+    let denied = rules(&[], &[], &["file.edit"]);
+    let judgement = judge(denied, "file.edit", &Effects::looking());
+    assert_eq!(judgement.verdict, Verdict::Deny);
+}
+
+#[test]
 fn protected_names_ask_at_every_level_and_whatever_allows() {
     let marked = read("/w/.env").reads(Resource::protected("/w/.env".as_ref()));
     for config in [

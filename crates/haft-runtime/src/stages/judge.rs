@@ -50,7 +50,7 @@ pub(crate) fn effects(
 /// Calls that touch nothing share one word for it.
 fn shared(effects: Effects) -> Arc<Effects> {
     static NONE: LazyLock<Arc<Effects>> = LazyLock::new(|| Arc::new(Effects::none()));
-    if effects.is_none() {
+    if effects.is_none() && !effects.only_looks {
         NONE.clone()
     } else {
         Arc::new(effects)

@@ -119,7 +119,7 @@ pub(super) fn has_effects(flight: &Flight<'_>, effects: &Effects) -> bool {
         .entry()
         .map_or(Repeat::Unsafe, |entry| entry.spec().repeat);
     let writes = |access: &haft_core::Access| access.mode == Mode::Write;
-    repeat != Repeat::Read
+    (repeat != Repeat::Read && !effects.changes_nothing())
         || effects.anything
         || !effects.commands.is_empty()
         || effects.accesses.iter().any(writes)
@@ -153,7 +153,10 @@ pub(super) fn told(flight: &Flight<'_>) -> Option<Intent> {
         private,
         effects: note.effects.get().cloned(),
         resolved: note.resolved.get().cloned().unwrap_or_default(),
-        repeat: spec.map_or(Repeat::Unsafe, |spec| spec.repeat),
+        repeat: match note.effects.get() {
+            Some(effects) if effects.changes_nothing() => Repeat::Read,
+            _ => spec.map_or(Repeat::Unsafe, |spec| spec.repeat),
+        },
         dry_run: flight.cx.dry_run,
         ruling,
         key: flight.cx.key.clone(),

@@ -106,6 +106,8 @@ pub struct EffectsText {
     anything: bool,
     #[serde(skip_serializing_if = "is_false")]
     skips_closed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    only_looks: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,6 +136,7 @@ impl EffectsText {
         let mut text = EffectsText {
             anything: effects.anything,
             skips_closed: effects.skips_closed,
+            only_looks: effects.only_looks,
             ..EffectsText::default()
         };
         for access in &effects.accesses {
@@ -172,6 +175,7 @@ impl EffectsText {
         let mut effects = Effects {
             anything: self.anything,
             skips_closed: self.skips_closed,
+            only_looks: self.only_looks,
             ..Effects::none()
         };
         for read in &self.reads {

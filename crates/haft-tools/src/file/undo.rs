@@ -62,7 +62,7 @@ impl Tool for Undo {
 
     fn effects(&self, power: &UndoFiles, cx: &ToolContext) -> Result<Effects, ToolError> {
         if self.list {
-            return Ok(Effects::none());
+            return Ok(Effects::looking());
         }
         Ok(power.effects(self.plan(power, cx)?))
     }

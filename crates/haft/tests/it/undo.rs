@@ -341,6 +341,28 @@ fn a_denied_place_is_denied_to_an_undo_too() {
 }
 
 #[test]
+fn a_list_of_what_could_be_undone_asks_nobody() {
+    let place = furnished();
+    call(
+        &place,
+        "file.write",
+        json!({"path": "a.txt", "content": "1"}),
+    );
+    for level in ["supervised", "standard"] {
+        place.config(&format!("tools: {{autonomy: {level}}}\n"));
+        let listed = place.call("file.undo", &json!({"list": true}), &[]);
+        assert_eq!(
+            listed["structured"]["calls"].as_array().unwrap().len(),
+            1,
+            "{listed}"
+        );
+        let undone = place.call("file.undo", &json!({}), &[]);
+        assert_eq!(verdict(&undone), "denied", "{undone}");
+    }
+    assert_eq!(place.read("a.txt"), "1");
+}
+
+#[test]
 fn a_protected_place_is_asked_about() {
     let place = furnished();
     place.file(".env", "A=1\n");
