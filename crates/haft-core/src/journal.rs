@@ -66,6 +66,8 @@ pub struct Ending {
     pub subject: Option<String>,
     /// Digest of the whole result, to be compared with that of a later call
     pub digest: Option<[u8; 32]>,
+    /// The whole result of a call that only reads, where it is short
+    pub text: Option<String>,
     /// The call whose answer this is: the same work was done before
     pub same_as: Option<String>,
 }

@@ -61,6 +61,8 @@ pub(crate) struct Note {
     pub(crate) intended: Option<i64>,
     /// Of the whole result
     pub(crate) digest: Option<[u8; 32]>,
+    /// The same in full, where it is kept
+    pub(crate) text: Option<String>,
     /// The call whose answer this is
     pub(crate) same_as: Option<String>,
 }

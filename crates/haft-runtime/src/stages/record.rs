@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use haft_core::{
-    CommandLine, Effects, Ending, Intent, Mode, Outcome, Output, Repeat, Ruling, ToolError,
+    Block, CommandLine, Effects, Ending, Intent, Mode, Outcome, Output, Repeat, Ruling, ToolError,
 };
 use haft_policy::{Bound, Judgement, shell};
 
@@ -15,6 +15,8 @@ use crate::secrets;
 
 /// Characters of a word that tell a kind of call.
 const SUBJECT_WORD: usize = 40;
+/// A result of so many bytes is written down in full; a longer one has a handle at most.
+const SHORT: usize = 2_000;
 
 /// What policy says, noted with everything it looked at.
 pub(super) fn judgement<'b>(
@@ -83,6 +85,13 @@ pub(crate) async fn intent(flight: &mut Flight<'_>, effects: &Effects) -> Result
 
 /// Note what the whole result is, so that it can be compared with that of a later call.
 pub(crate) fn output(flight: &mut Flight<'_>, output: &Output) {
+    // Whoever reads the record later must not take the words of others for ours, and what is
+    // somebody's content is not kept here.
+    let kept = flight.entry().is_some_and(|entry| {
+        let spec = entry.spec();
+        spec.repeat == Repeat::Read && spec.private.is_empty() && !spec.output_is_untrusted
+    });
+    let kept = kept && !flight.meta.untrusted;
     let Some(note) = &mut flight.note else {
         return;
     };
@@ -94,6 +103,15 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: &Output) {
         }
     }
     note.digest = Some(*hasher.finalize().as_bytes());
+    note.text = kept.then(|| short(output)).flatten();
+}
+
+/// The texts of a result, if they are short and all there is.
+fn short(output: &Output) -> Option<String> {
+    let texts: Option<Vec<&str>> = output.content.iter().map(Block::as_text).collect();
+    let texts = texts?;
+    let length: usize = texts.iter().map(|text| text.len() + 1).sum();
+    (length <= SHORT && output.error.is_none()).then(|| texts.join("\n"))
 }
 
 /// What kind of call this is: the tool, and of a command its program and the word after it.
@@ -185,6 +203,7 @@ pub(super) fn ending(flight: &Flight<'_>, outcome: &Outcome, duration: Duration,
         handle: meta.handle.clone(),
         subject: (meta.reduced || meta.truncated).then(|| subject(flight)),
         digest: flight.note.as_ref().and_then(|note| note.digest),
+        text: flight.note.as_ref().and_then(|note| note.text.clone()),
         same_as: flight.note.as_ref().and_then(|note| note.same_as.clone()),
     };
     recorder.ended(intent, intended, ending);

@@ -219,6 +219,7 @@ fn add_ending(inner: &Inner, body: &mut Body, ending: &Ending) {
     body.truncated = ending.truncated;
     body.handle = ending.handle.clone();
     body.same_as = ending.same_as.clone();
+    body.text = ending.text.as_deref().and_then(|text| masked(inner, text));
     body.result = ending.digest.map(|digest| inner.key.digest(digest));
 }
 

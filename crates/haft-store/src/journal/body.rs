@@ -73,6 +73,9 @@ pub struct Body {
     pub work: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
+    /// The whole result of a call that only reads, where it is short
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// The call whose answer this is
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,

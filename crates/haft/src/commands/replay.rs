@@ -195,6 +195,9 @@ fn compared(home: &Home, journal: &Journal, then: &Line, outcome: &Outcome) -> R
 
 /// The whole result of a call, if it was kept and is not too large.
 fn whole(results: &Results, line: &Line) -> Option<String> {
+    if line.body.text.is_some() {
+        return line.body.text.clone();
+    }
     let handle = line.body.handle.as_deref()?;
     let file = results.open(&line.session, handle).ok()??;
     let mut text = String::new();

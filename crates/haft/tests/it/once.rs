@@ -230,7 +230,13 @@ fn reading_calls_are_made_again_and_compared() {
         !place.workspace.join("w").exists(),
         "nothing is written again"
     );
-    place.run(["replay", "s"]).exits(1).says("2 differ");
+    // What is short is in the record, so that the difference can be shown.
+    let ran = place.run(["replay", "s"]);
+    let out = &ran.exits(1).says("2 differ").out;
+    for (mark, word) in [('-', "one"), ('+', "two")] {
+        let shown = |line: &str| line.starts_with(mark) && line.contains(word);
+        assert!(out.lines().any(shown), "{mark}{word}: {out}");
+    }
     place
         .run(["replay", "none"])
         .exits(1)
