@@ -50,6 +50,14 @@ impl fmt::Display for ErrorCode {
     }
 }
 
+/// What exactly went wrong, where programs have to tell more apart than the codes do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// What was named is not there
+    NotFound,
+}
+
 /// What whoever called is told of a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
@@ -57,6 +65,8 @@ pub struct ErrorBody {
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
 }
 
 /// What went wrong with a call: what is told, and the cause, which goes to the log. One word
@@ -76,6 +86,7 @@ impl ToolError {
             code,
             message: message.into(),
             hint: None,
+            reason: None,
         })
     }
 
@@ -101,6 +112,13 @@ impl ToolError {
 
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::ExecutionFailed, message)
+    }
+
+    /// What was named is not there.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        let mut error = Self::failed(message);
+        error.reason = Some(Reason::NotFound);
+        error
     }
 
     #[must_use]

@@ -40,7 +40,7 @@ pub use closed::{ClosedPaths, ClosedStart};
 pub use context::{Attachment, Caller, ResolvePath, ToolContext};
 pub use door::{CallTools, Category, Door, FoundTools, Run, ToolCard};
 pub use effects::{Access, CommandLine, Effects, Mode, Resource};
-pub use error::{ErrorBody, ErrorCode, ToolError};
+pub use error::{ErrorBody, ErrorCode, Reason, ToolError};
 pub use event::{CallTag, Event, EventKind, EventSink, NoEvents};
 pub use journal::{Earlier, EarlierState, Ending, Intent, Recorder, Ruling};
 pub use name::{api_name, canonical_module, module_aliases, module_of};

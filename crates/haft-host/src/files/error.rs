@@ -11,7 +11,7 @@ pub(crate) fn failure(doing: &str, path: &Path, error: impl Into<io::Error>) -> 
     let error = error.into();
     let shown = path.display();
     let told = match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOENT) => ToolError::failed(format!("no such file or directory: `{shown}`"))
+        Some(Errno::NOENT) => ToolError::not_found(format!("no such file or directory: `{shown}`"))
             .hint("see what is there with `file.list`"),
         Some(Errno::ACCESS | Errno::PERM) => {
             ToolError::failed(format!("permission denied, cannot {doing}: `{shown}`"))

@@ -129,7 +129,7 @@ impl Delete {
         let place = files.resolve_entry(&self.path)?;
         let shown = place.path().display();
         let kind = files.kind(&place)?.ok_or_else(|| {
-            ToolError::failed(format!("no such file or directory: `{shown}`"))
+            ToolError::not_found(format!("no such file or directory: `{shown}`"))
                 .hint("see what is there with `file.list`")
         })?;
         let mut inside = Listing::default();

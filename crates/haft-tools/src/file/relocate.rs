@@ -120,7 +120,7 @@ impl Move {
     fn locate(&self, files: &ChangeFiles, cx: &ToolContext) -> Result<Plan, ToolError> {
         let from = files.resolve_entry(&self.from)?;
         let kind = files.kind(&from)?.ok_or_else(|| {
-            ToolError::failed(format!(
+            ToolError::not_found(format!(
                 "no such file or directory: `{}`",
                 from.path().display()
             ))

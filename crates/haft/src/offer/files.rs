@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use haft_core::ErrorCode;
+use haft_core::Reason;
 use haft_mcp::{Reading, Resource};
 use haft_policy::Verdict;
 use haft_runtime::{Session, mask};
@@ -115,12 +115,7 @@ impl HouseOffer {
     pub(super) async fn read_file(&self, session: &Session, uri: &str, path: &str) -> Read {
         let args = json!({"path": path, "encoding": "base64"});
         let outcome = match self.call(session, READ, args).await {
-            Err(error)
-                if error.code == ErrorCode::ExecutionFailed
-                    && error.message.starts_with("no such file") =>
-            {
-                return Ok(None);
-            }
+            Err(error) if error.reason == Some(Reason::NotFound) => return Ok(None),
             outcome => outcome?,
         };
         let structured = outcome.structured.unwrap_or_default();

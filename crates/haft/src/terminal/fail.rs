@@ -68,7 +68,8 @@ pub(crate) fn report(problem: &anyhow::Error) -> u8 {
     error(&message, hint.as_deref());
     let usage = problem.downcast_ref::<Usage>().is_some();
     if json_is_asked(std::env::args_os()) {
-        let code = match problem.downcast_ref::<ToolError>() {
+        let tool = problem.downcast_ref::<ToolError>();
+        let code = match tool {
             Some(tool) => tool.code,
             None if usage => ErrorCode::InputInvalid,
             None => ErrorCode::ExecutionFailed,
@@ -77,6 +78,7 @@ pub(crate) fn report(problem: &anyhow::Error) -> u8 {
             code,
             message,
             hint,
+            reason: tool.and_then(|tool| tool.reason),
         };
         let _ = writeln!(std::io::stdout(), "{}", json!({"ok": false, "error": body}));
     }
