@@ -87,10 +87,20 @@ pub(super) fn tool(
     if let Some(task) = task {
         // What it says waits for the client to come for it.
         let outbox = Arc::new(Outbox::default());
-        let waiting = begun(connection, about, &outbox, subject.as_bytes(), None, work);
+        let request = Request {
+            connection,
+            outbox: &outbox,
+            about,
+        };
+        let waiting = request.begun(subject.as_bytes(), None, work);
         return tasks::create(connection, waiting, outbox, task, revision);
     }
-    let waiting = asked(connection, about, outbox, subject.as_bytes(), again, work)?;
+    let request = Request {
+        connection,
+        outbox,
+        about,
+    };
+    let waiting = request.waiting(subject.as_bytes(), again, work)?;
     Ok(driven(&server, waiting, revision, may_be_task))
 }
 
@@ -114,88 +124,94 @@ async fn one(server: &Server, session: &Session, call: Call, revision: Revision)
     }
 }
 
-/// Serve a request whose work may ask its client something. `subject` is everything the request
-/// says: answers given to it count for nothing else.
-pub(super) fn asking(
-    connection: &Arc<Connection>,
-    about: About,
-    outbox: &Arc<Outbox>,
-    subject: &[u8],
-    again: Option<Again>,
-    work: impl FnOnce(Session) -> BoxFuture<'static, Reply>,
-) -> Result<Routed, RpcError> {
-    let revision = about.revision;
-    let waiting = asked(connection, about, outbox, subject, again, work)?;
-    Ok(driven(&connection.server, waiting, revision, false))
+/// A request whose work may ask its client something. The `subject` of such work is everything the
+/// request says: answers given to it count for nothing else.
+pub(super) struct Request<'a> {
+    pub(super) connection: &'a Arc<Connection>,
+    pub(super) outbox: &'a Arc<Outbox>,
+    pub(super) about: About,
 }
 
-/// A request with its work: begun, or gone on with where its client comes back to it.
-fn asked(
-    connection: &Arc<Connection>,
-    about: About,
-    outbox: &Arc<Outbox>,
-    subject: &[u8],
-    again: Option<Again>,
-    work: impl FnOnce(Session) -> BoxFuture<'static, Reply>,
-) -> Result<Waiting, RpcError> {
-    let server = &connection.server;
-    let request = blake3::hash(subject);
-    let mut granted = None;
-    if let Some(again) = again
-        && let Some(text) = &again.request_state
-    {
-        match returned(server, text, request)? {
-            Some(ticket) if ticket.purpose == Purpose::Inquiry => {
-                return resumed(server, &ticket, again);
+impl Request<'_> {
+    pub(super) fn served(
+        self,
+        subject: &[u8],
+        again: Option<Again>,
+        work: impl FnOnce(Session) -> BoxFuture<'static, Reply>,
+    ) -> Result<Routed, RpcError> {
+        let (server, revision) = (&self.connection.server, self.about.revision);
+        let waiting = self.waiting(subject, again, work)?;
+        Ok(driven(server, waiting, revision, false))
+    }
+
+    /// With its work: begun, or gone on with where its client comes back to it.
+    fn waiting(
+        self,
+        subject: &[u8],
+        again: Option<Again>,
+        work: impl FnOnce(Session) -> BoxFuture<'static, Reply>,
+    ) -> Result<Waiting, RpcError> {
+        let server = &self.connection.server;
+        let mut granted = None;
+        if let Some(again) = again
+            && let Some(text) = &again.request_state
+        {
+            match returned(server, text, blake3::hash(subject))? {
+                Some(ticket) if ticket.purpose == Purpose::Inquiry => {
+                    return resumed(server, &ticket, again);
+                }
+                Some(ticket) => {
+                    granted = again
+                        .input_responses
+                        .get(APPROVAL)
+                        .map(|answer| (ticket.digest, decision(answer)));
+                }
+                None => {}
             }
-            Some(ticket) => {
-                granted = again
-                    .input_responses
-                    .get(APPROVAL)
-                    .map(|answer| (ticket.digest, decision(answer)));
-            }
-            None => {}
         }
+        Ok(self.begun(subject, granted, work))
     }
-    Ok(begun(connection, about, outbox, subject, granted, work))
-}
 
-fn begun(
-    connection: &Arc<Connection>,
-    about: About,
-    outbox: &Arc<Outbox>,
-    subject: &[u8],
-    granted: Option<([u8; 32], Answer)>,
-    work: impl FnOnce(Session) -> BoxFuture<'static, Reply>,
-) -> Waiting {
-    let server = &connection.server;
-    let request = blake3::hash(subject);
-    let cancel = connection.cancel.child();
-    let way = match about.revision.is_stateless() {
-        true => Way::Result,
-        false => Way::Request {
-            connection: connection.clone(),
-            outbox: outbox.clone(),
-        },
-    };
-    let asker = Arc::new(Asker::new(about.capabilities, way, request));
-    if let Some((digest, answer)) = granted {
-        asker.grant(digest, answer);
-    }
-    let events = Telling::over(
-        &server.session.caller().events,
-        outbox,
-        about.progress_token,
-        about.log,
-    );
-    let person: Arc<dyn Person> = asker.clone();
-    let session = server
-        .session
-        .for_request(cancel.clone(), Some(person), events);
-    Waiting {
-        work: work(session),
-        asker,
-        cancel,
+    fn begun(
+        self,
+        subject: &[u8],
+        granted: Option<([u8; 32], Answer)>,
+        work: impl FnOnce(Session) -> BoxFuture<'static, Reply>,
+    ) -> Waiting {
+        let Request {
+            connection,
+            outbox,
+            about,
+        } = self;
+        let server = &connection.server;
+        let cancel = connection.cancel.child();
+        let way = match about.revision.is_stateless() {
+            true => Way::Result,
+            false => Way::Request {
+                connection: connection.clone(),
+                outbox: outbox.clone(),
+            },
+        };
+        let request = blake3::hash(subject);
+        let asker = Arc::new(Asker::new(about.capabilities, way, request));
+        if let Some((digest, answer)) = granted {
+            asker.grant(digest, answer);
+        }
+        let events = Telling::over(
+            &server.session.caller().events,
+            outbox,
+            about.progress_token,
+            about.log,
+        );
+        let person: Arc<dyn Person> = asker.clone();
+        let session = server
+            .session
+            .for_request(cancel.clone(), Some(person), events);
+        Waiting {
+            work: work(session),
+            asker,
+            cancel,
+        }
     }
 }
 

@@ -8,12 +8,13 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::answer::{cacheable, failure, result, tool_list};
+use super::call::{self, Request};
 use super::connection::{Connection, Routed};
 use super::describe::parse;
 use super::outbox::Outbox;
 use super::request::About;
-use super::{Offer, Server, call};
-use crate::wire::{Reply, RpcError, code};
+use super::{Offer, Server};
+use crate::wire::{Reply, Revision, RpcError, code};
 
 /// Where a client wants a list to go on.
 fn cursor(params: Option<&RawValue>) -> Result<Option<String>, RpcError> {
@@ -72,110 +73,89 @@ pub(super) fn offered(
     if !has {
         return Err(unknown());
     }
+    let revision = about.revision;
     let listed = |key: &str, items: Value| {
         whole(params)?;
         let fields = Map::from_iter([(key.to_owned(), items)]);
-        Ok(Routed::Reply(cacheable(
-            fields,
-            about.revision,
-            &server.config,
-        )))
+        Ok(Routed::Reply(cacheable(fields, revision, &server.config)))
+    };
+    let request = Request {
+        connection,
+        outbox,
+        about,
     };
     match method {
         "prompts/list" => listed("prompts", json!(offer.prompts(&server.session))),
         "resources/templates/list" => {
             listed("resourceTemplates", json!(offer.templates(&server.session)))
         }
-        "resources/list" => {
-            let after = cursor(params)?;
-            resources(connection, offer, after, about, outbox)
-        }
-        "resources/read" => read(connection, offer, params, about, outbox),
-        "prompts/get" => prompt(connection, offer, params, about, outbox),
-        "completion/complete" => complete(server, &*offer, params, &about).map(Routed::Reply),
+        "resources/list" => resources(request, offer, cursor(params)?),
+        "resources/read" => read(request, offer, params),
+        "prompts/get" => prompt(request, offer, params),
+        "completion/complete" => complete(server, &*offer, params, revision).map(Routed::Reply),
         _ => Err(unknown()),
     }
 }
 
 fn resources(
-    connection: &Arc<Connection>,
+    request: Request<'_>,
     offer: Arc<dyn Offer>,
     after: Option<String>,
-    about: About,
-    outbox: &Arc<Outbox>,
 ) -> Result<Routed, RpcError> {
-    let revision = about.revision;
-    let server = connection.server.clone();
-    call::asking(
-        connection,
-        about,
-        outbox,
-        b"resources/list",
-        None,
-        move |session| {
-            Box::pin(async move {
-                let page = offer.resources(&session, after.as_deref()).await;
-                let mut fields = Map::from_iter([("resources".to_owned(), json!(page.resources))]);
-                if let Some(next) = page.next {
-                    fields.insert("nextCursor".to_owned(), next.into());
-                }
-                cacheable(fields, revision, &server.config)
-            })
-        },
-    )
+    let revision = request.about.revision;
+    let server = request.connection.server.clone();
+    request.served(b"resources/list", None, move |session| {
+        Box::pin(async move {
+            let page = offer.resources(&session, after.as_deref()).await;
+            let mut fields = Map::from_iter([("resources".to_owned(), json!(page.resources))]);
+            if let Some(next) = page.next {
+                fields.insert("nextCursor".to_owned(), next.into());
+            }
+            cacheable(fields, revision, &server.config)
+        })
+    })
 }
 
 fn read(
-    connection: &Arc<Connection>,
+    request: Request<'_>,
     offer: Arc<dyn Offer>,
     params: Option<&RawValue>,
-    about: About,
-    outbox: &Arc<Outbox>,
 ) -> Result<Routed, RpcError> {
     #[derive(Deserialize)]
     struct Read {
         uri: String,
     }
     let wanted: Read = parse(params)?;
-    let revision = about.revision;
-    let server = connection.server.clone();
+    let revision = request.about.revision;
+    let server = request.connection.server.clone();
     let again = call::again(params)?;
     let subject = format!("resources/read {}", wanted.uri);
-    call::asking(
-        connection,
-        about,
-        outbox,
-        subject.as_bytes(),
-        again,
-        move |session| {
-            Box::pin(async move {
-                match offer.read(&session, &wanted.uri).await {
-                    Ok(Some(contents)) => {
-                        let fields = Map::from_iter([("contents".to_owned(), json!(contents))]);
-                        cacheable(fields, revision, &server.config)
-                    }
-                    Ok(None) => {
-                        let code = match revision.is_stateless() {
-                            true => code::INVALID_PARAMS,
-                            false => code::RESOURCE_NOT_FOUND,
-                        };
-                        RpcError::new(code, format!("no such resource: `{}`", wanted.uri))
-                            .with(json!({"uri": wanted.uri}))
-                            .into()
-                    }
-                    Err(error) => failure(&error).into(),
+    request.served(subject.as_bytes(), again, move |session| {
+        Box::pin(async move {
+            match offer.read(&session, &wanted.uri).await {
+                Ok(Some(contents)) => {
+                    let fields = Map::from_iter([("contents".to_owned(), json!(contents))]);
+                    cacheable(fields, revision, &server.config)
                 }
-            })
-        },
-    )
+                Ok(None) => {
+                    let code = match revision.is_stateless() {
+                        true => code::INVALID_PARAMS,
+                        false => code::RESOURCE_NOT_FOUND,
+                    };
+                    RpcError::new(code, format!("no such resource: `{}`", wanted.uri))
+                        .with(json!({"uri": wanted.uri}))
+                        .into()
+                }
+                Err(error) => failure(&error).into(),
+            }
+        })
+    })
 }
 
 fn prompt(
-    connection: &Arc<Connection>,
+    request: Request<'_>,
     offer: Arc<dyn Offer>,
     params: Option<&RawValue>,
-    about: About,
-    outbox: &Arc<Outbox>,
 ) -> Result<Routed, RpcError> {
     #[derive(Deserialize)]
     struct Get {
@@ -184,8 +164,8 @@ fn prompt(
         arguments: Option<Map<String, Value>>,
     }
     let wanted: Get = parse(params)?;
-    let revision = about.revision;
-    let server = connection.server.clone();
+    let revision = request.about.revision;
+    let server = request.connection.server.clone();
     let again = call::again(params)?;
     let arguments = wanted.arguments.unwrap_or_default();
     let subject = format!(
@@ -193,33 +173,25 @@ fn prompt(
         wanted.name,
         Value::Object(arguments.clone())
     );
-    call::asking(
-        connection,
-        about,
-        outbox,
-        subject.as_bytes(),
-        again,
-        move |session| {
-            Box::pin(async move {
-                match offer.prompt(&session, &wanted.name, arguments).await {
-                    Ok(Some(Value::Object(fields))) => result(fields, revision, &server.config),
-                    Ok(Some(_)) => RpcError::internal("the prompt is not an object").into(),
-                    Ok(None) => {
-                        RpcError::invalid_params(format!("no such prompt: `{}`", wanted.name))
-                            .into()
-                    }
-                    Err(error) => failure(&error).into(),
+    request.served(subject.as_bytes(), again, move |session| {
+        Box::pin(async move {
+            match offer.prompt(&session, &wanted.name, arguments).await {
+                Ok(Some(Value::Object(fields))) => result(fields, revision, &server.config),
+                Ok(Some(_)) => RpcError::internal("the prompt is not an object").into(),
+                Ok(None) => {
+                    RpcError::invalid_params(format!("no such prompt: `{}`", wanted.name)).into()
                 }
-            })
-        },
-    )
+                Err(error) => failure(&error).into(),
+            }
+        })
+    })
 }
 
 fn complete(
     server: &Server,
     offer: &dyn Offer,
     params: Option<&RawValue>,
-    about: &About,
+    revision: Revision,
 ) -> Result<Reply, RpcError> {
     #[derive(Deserialize)]
     struct Complete {
@@ -245,5 +217,5 @@ fn complete(
         completion["total"] = total.into();
     }
     let fields = Map::from_iter([("completion".to_owned(), completion)]);
-    Ok(result(fields, about.revision, &server.config))
+    Ok(result(fields, revision, &server.config))
 }
