@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::sqlite::{Connection, Writer};
+use crate::sqlite::{Connection, GROUP, Writer};
 use crate::{StoreError, Tx, paths};
 
 /// Records that may wait unwritten before callers have to wait too.
@@ -143,8 +143,11 @@ impl Store {
             durability: Durability::Process,
             done: None,
         };
-        self.shared.waiting.fetch_add(1, Ordering::Relaxed);
+        let waiting = self.shared.waiting.fetch_add(1, Ordering::Relaxed);
         self.send(Message::Job(job));
+        if waiting >= GROUP {
+            self.shared.hurry();
+        }
     }
 
     /// Do work in a transaction and answer once it stands. The work may run again from its start
@@ -178,9 +181,13 @@ impl Store {
     }
 
     fn send(&self, message: Message) {
+        let someone_waits = !matches!(&message, Message::Job(Job { done: None, .. }));
         // Whoever waits on a closed store hears of it through the dropped sender.
         if let Some(queue) = &*lock(&self.shared.queue) {
             let _ = queue.send(message);
+        }
+        if someone_waits {
+            self.shared.hurry();
         }
     }
 
@@ -296,6 +303,7 @@ impl Shared {
         let (sender, done) = mpsc::sync_channel(1);
         let _ = queue.send(Message::Close(sender));
         drop(queue);
+        self.hurry();
         if let Some(thread) = lock(&self.thread).take() {
             // The last handle may go with work that the writer was given: it ends by itself then.
             if thread.thread().id() == std::thread::current().id() {
@@ -306,6 +314,13 @@ impl Shared {
         // A writer that died without a word left everything unwritten.
         done.recv()
             .unwrap_or_else(|_| self.waiting.load(Ordering::Relaxed))
+    }
+
+    /// The writer may be gathering: what is there now is not to wait for more.
+    fn hurry(&self) {
+        if let Some(writer) = &*lock(&self.thread) {
+            writer.thread().unpark();
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {

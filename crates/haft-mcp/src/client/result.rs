@@ -1,6 +1,7 @@
 //! What a server answered, as an output of ours: every kind of content survives.
 
 use haft_core::{Block, Output, ToolError, ToolResult};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::beside::relink;
@@ -13,16 +14,14 @@ pub(super) fn output(server: &str, answer: &Value) -> ToolResult {
     let blocks = answer["content"].as_array().map_or(&[][..], Vec::as_slice);
     within_limit(server, blocks)?;
     for block in blocks {
-        output
-            .content
-            .push(match serde_json::from_value(block.clone()) {
-                Ok(mut known) => {
-                    relink(server, &mut known);
-                    known
-                }
-                // A kind that nobody knows yet is shown as it came.
-                Err(_) => Block::text(block.to_string()),
-            });
+        output.content.push(match Block::deserialize(block) {
+            Ok(mut known) => {
+                relink(server, &mut known);
+                known
+            }
+            // A kind that nobody knows yet is shown as it came.
+            Err(_) => Block::text(block.to_string()),
+        });
     }
     output.structured = answer
         .get("structuredContent")

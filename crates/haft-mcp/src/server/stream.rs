@@ -10,13 +10,14 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::task::JoinSet;
 
 use super::Server;
 use super::connection::{Accepted, Connection};
 use super::listen::News;
 use super::outbox::Outbox;
-use crate::wire::{Id, Incoming, Reply, RpcError, error_reply, notification};
+use crate::wire::{Id, Incoming, Outgoing, Reply, RpcError, error_reply, notification};
 
 /// Bytes of one message.
 const LINE: usize = 64 * 1024 * 1024;
@@ -29,8 +30,25 @@ type Work = FuturesUnordered<BoxFuture<'static, (Id, Option<Reply>)>>;
 
 impl Server {
     /// Serve one client until it goes away. Calls that are under way then are cancelled.
+    ///
+    /// This goes on as a task of its own: before the engine comes back to what it was started
+    /// with, it looks for news of the machine each time, and a message has several such turns.
     pub async fn serve_stream(
         self: &Arc<Self>,
+        reader: impl AsyncRead + Unpin + Send + 'static,
+        writer: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> io::Result<()> {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(self.clone().serve(reader, writer));
+        match tasks.join_next().await {
+            Some(Ok(served)) => served,
+            Some(Err(error)) => Err(io::Error::other(error)),
+            None => Ok(()),
+        }
+    }
+
+    async fn serve(
+        self: Arc<Self>,
         reader: impl AsyncRead + Unpin + Send,
         mut writer: impl AsyncWrite + Unpin + Send,
     ) -> io::Result<()> {
@@ -38,8 +56,8 @@ impl Server {
         let outbox = Arc::new(Outbox::default());
         let mut lines = Lines::new(reader);
         let mut work = Work::new();
-        let mut news = News::of(self);
-        let mut out = Vec::with_capacity(CHUNK);
+        let mut news = News::of(&self);
+        let mut out = Outgoing::default();
         let mut stopped = connection.cancel.cancelled();
         let ended = loop {
             while let Some(line) = lines.next() {
@@ -85,7 +103,7 @@ async fn take(
     line: &[u8],
     outbox: &Arc<Outbox>,
     work: &mut Work,
-    out: &mut Vec<u8>,
+    out: &mut Outgoing,
 ) {
     if line.iter().all(u8::is_ascii_whitespace) {
         return;
@@ -93,8 +111,8 @@ async fn take(
     let accepted = match Incoming::parse(line) {
         Ok(message) => connection.accept(message.kind, outbox),
         Err((id, error)) => {
-            out.extend_from_slice(&error_reply(id.as_deref(), &error));
-            out.push(b'\n');
+            out.push(&error_reply(id.as_deref(), &error));
+            out.push(b"\n");
             return;
         }
     };
@@ -111,35 +129,31 @@ async fn take(
 }
 
 /// Put an answer out, after whatever was said before it.
-fn answer(outbox: &Outbox, id: &str, reply: Option<Reply>, out: &mut Vec<u8>) {
+fn answer(outbox: &Outbox, id: &str, reply: Option<Reply>, out: &mut Outgoing) {
     gather(outbox, out);
     if let Some(reply) = reply {
         reply.write(id, out);
-        out.push(b'\n');
+        out.push(b"\n");
     }
 }
 
-fn gather(outbox: &Outbox, out: &mut Vec<u8>) {
+fn gather(outbox: &Outbox, out: &mut Outgoing) {
     for message in outbox.take() {
-        out.extend_from_slice(&message);
-        out.push(b'\n');
+        out.push(&message);
+        out.push(b"\n");
     }
 }
 
 async fn flush(
     outbox: &Outbox,
-    out: &mut Vec<u8>,
+    out: &mut Outgoing,
     writer: &mut (impl AsyncWrite + Unpin),
 ) -> io::Result<()> {
     gather(outbox, out);
-    if !out.is_empty() {
-        writer.write_all(out).await?;
-        writer.flush().await?;
-        out.clear();
-        // One large answer must not hold its memory for good.
-        out.shrink_to(1024 * 1024);
+    match out.is_empty() {
+        true => Ok(()),
+        false => out.write_to(writer).await,
     }
-    Ok(())
 }
 
 /// Lines of bytes, each no longer than a message may be.

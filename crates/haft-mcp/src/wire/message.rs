@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::code::{self, RpcError};
+use super::outgoing::Outgoing;
 
 /// A request id as it was written: a string or an integer.
 pub(crate) type Id = Arc<str>;
@@ -128,29 +129,26 @@ impl Reply {
     }
 
     /// The whole message, appended to `out`.
-    pub(crate) fn write(&self, id: &str, out: &mut Vec<u8>) {
-        match self {
-            Reply::Result(json) => response(id, &[json], out),
-            Reply::Tools(tools, rest) => {
-                let parts = [r#"{"tools":"#, tools, rest, "}"].map(str::as_bytes);
-                response(id, &parts, out);
-            }
-            Reply::Error(error) => out.extend_from_slice(&error_reply(Some(id), error)),
+    pub(crate) fn write(&self, id: &str, out: &mut Outgoing) {
+        if let Reply::Error(error) = self {
+            out.push(&error_reply(Some(id), error));
+            return;
         }
+        out.push(br#"{"jsonrpc":"2.0","id":"#);
+        out.push(id.as_bytes());
+        out.push(br#","result":"#);
+        match self {
+            Reply::Result(json) => out.push(json),
+            Reply::Tools(tools, rest) => {
+                out.push(br#"{"tools":"#);
+                out.point_at(tools);
+                out.push(rest.as_bytes());
+                out.push(b"}");
+            }
+            Reply::Error(_) => {}
+        }
+        out.push(b"}");
     }
-}
-
-/// A message with a result that comes in parts.
-fn response(id: &str, result: &[&[u8]], out: &mut Vec<u8>) {
-    let length: usize = result.iter().map(|part| part.len()).sum();
-    out.reserve(length + id.len() + 40);
-    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    out.extend_from_slice(id.as_bytes());
-    out.extend_from_slice(br#","result":"#);
-    for part in result {
-        out.extend_from_slice(part);
-    }
-    out.push(b'}');
 }
 
 impl From<RpcError> for Reply {
@@ -220,9 +218,9 @@ mod tests {
                             Reply::Error(told)
                         }
                     };
-                    let mut bytes = Vec::new();
-                    reply.write(&id, &mut bytes);
-                    (bytes, None)
+                    let mut out = Outgoing::default();
+                    reply.write(&id, &mut out);
+                    (out.into_vec(), None)
                 }
             };
             let mut written: Value = serde_json::from_slice(&bytes).unwrap();

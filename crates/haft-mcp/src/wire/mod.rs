@@ -2,8 +2,10 @@
 
 pub(crate) mod code;
 mod message;
+mod outgoing;
 mod revision;
 
 pub(crate) use code::RpcError;
 pub(crate) use message::{Id, Incoming, Kind, Reply, error_reply, notification, request};
+pub(crate) use outgoing::Outgoing;
 pub(crate) use revision::{Capabilities, RequestMeta, Revision, TASKS};

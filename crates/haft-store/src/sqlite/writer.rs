@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::open;
@@ -13,9 +13,11 @@ use crate::StoreError;
 use crate::store::{Durability, Job, Message, Shared};
 
 /// Jobs in one commit at most.
-const GROUP: usize = 1_024;
-/// How long records that nobody waits for may gather.
+pub(crate) const GROUP: usize = 1_024;
+/// How long records that nobody waits for gather; where more have come then, once more.
 const GATHER: Duration = Duration::from_millis(20);
+/// How long such records may gather at most.
+const LATEST: Duration = Duration::from_millis(200);
 /// Records kept for another try while the disk is full.
 const BACKLOG: usize = 100_000;
 
@@ -83,23 +85,19 @@ impl Writer {
         queue: &Receiver<Message>,
         group: &mut Vec<Job>,
     ) -> Option<Option<std::sync::mpsc::SyncSender<usize>>> {
-        let mut waited = false;
+        let mut begun = None;
+        let mut more = false;
         loop {
-            let someone_waits = group.iter().any(|job| job.done.is_some());
-            let next = if group.is_empty() {
-                queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else if someone_waits || waited || group.len() >= GROUP {
-                queue.try_recv().map_err(|error| match error {
-                    std::sync::mpsc::TryRecvError::Empty => RecvTimeoutError::Timeout,
-                    std::sync::mpsc::TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-                })
-            } else {
-                let next = queue.recv_timeout(GATHER);
-                waited = matches!(next, Err(RecvTimeoutError::Timeout));
-                next
+            let next = match group.is_empty() {
+                true => queue.recv().map_err(|_| TryRecvError::Disconnected),
+                false => queue.try_recv(),
             };
             match next {
-                Ok(Message::Job(job)) => group.push(job),
+                Ok(Message::Job(job)) => {
+                    begun.get_or_insert_with(Instant::now);
+                    group.push(job);
+                    more = true;
+                }
                 Ok(Message::Erase(done)) => {
                     self.write(group);
                     let _ = done.send(self.with(Connection::empty_log));
@@ -109,8 +107,18 @@ impl Writer {
                     let _ = done.send(self.with(Connection::compact));
                 }
                 Ok(Message::Close(sender)) => return Some(Some(sender)),
-                Err(RecvTimeoutError::Timeout) => return None,
-                Err(RecvTimeoutError::Disconnected) => return Some(None),
+                Err(TryRecvError::Empty) => {
+                    let someone_waits = group.iter().any(|job| job.done.is_some());
+                    let late = begun.is_some_and(|begun| begun.elapsed() >= LATEST);
+                    if someone_waits || late || !more {
+                        return None;
+                    }
+                    more = false;
+                    // Not by waiting for the next one: each would wake us, and whoever hands it
+                    // over pays for that. Whoever is in a hurry wakes us.
+                    std::thread::park_timeout(GATHER);
+                }
+                Err(TryRecvError::Disconnected) => return Some(None),
             }
             if group.len() >= GROUP {
                 return None;

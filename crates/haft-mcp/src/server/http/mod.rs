@@ -23,7 +23,9 @@ use super::Server;
 use super::connection::{Accepted, Connection};
 use super::outbox::Outbox;
 use super::request::Agreed;
-use crate::wire::{Capabilities, Id, Incoming, Kind, Reply, Revision, RpcError, error_reply};
+use crate::wire::{
+    Capabilities, Id, Incoming, Kind, Outgoing, Reply, Revision, RpcError, error_reply,
+};
 
 /// Bytes of one request.
 const BODY: usize = 64 * 1024 * 1024;
@@ -165,9 +167,14 @@ fn replied(id: &Id, reply: &Reply, stateless: bool) -> Response {
         Reply::Error(error) if stateless => status_of(error),
         _ => StatusCode::OK,
     };
-    let mut out = Vec::new();
+    json(status, written(id, reply))
+}
+
+/// The whole message.
+fn written(id: &Id, reply: &Reply) -> Vec<u8> {
+    let mut out = Outgoing::default();
     reply.write(id, &mut out);
-    json(status, out)
+    out.into_vec()
 }
 
 /// Since 2026-07-28 some errors have a status of their own.

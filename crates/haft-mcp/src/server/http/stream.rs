@@ -17,7 +17,7 @@ use super::super::Server;
 use super::super::connection::Connection;
 use super::super::listen::News;
 use super::super::outbox::Outbox;
-use super::{json, replied};
+use super::{json, replied, written};
 use crate::wire::{Id, Reply, notification};
 
 /// Silence after which a response begins, and after which a stream shows a sign of life.
@@ -133,9 +133,7 @@ fn cancelled() -> crate::wire::RpcError {
 }
 
 fn event_of(id: &Id, reply: &Reply) -> Vec<u8> {
-    let mut out = Vec::new();
-    reply.write(id, &mut out);
-    events(vec![out])
+    events(vec![written(id, reply)])
 }
 
 /// Messages are single lines of JSON, so each is one line of data.

@@ -20,6 +20,9 @@ use crate::wiring::{House, Wants, current_policy};
 /// How long the last commands may take to end.
 const SETTLE: Duration = Duration::from_secs(3);
 
+/// Nearer than the deadlines of most calls.
+const HORIZON: Duration = Duration::from_secs(20);
+
 const INSTRUCTIONS: &str = "\
 Tools for files, search, git, the shell and background processes in one workspace. Paths are \
 relative to the workspace. Long results are cut and name a handle: read the rest with result__read. \
@@ -68,6 +71,7 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
         let code = tokio::select! {
             code = serving => code,
             () = look_around(&house.fleet) => Ok(0),
+            () = near_horizon() => Ok(0),
         };
         house.fleet.stop().await;
         house.processes.end_sessions().await;
@@ -107,6 +111,14 @@ async fn look_around(fleet: &Fleet) {
         }
     }
     std::future::pending().await
+}
+
+/// The engine wakes itself whenever a deadline is set that is nearer than all others. Every call of
+/// another server sets one, a minute away at most; with one that is always nearer it need not.
+async fn near_horizon() {
+    loop {
+        tokio::time::sleep(HORIZON).await;
+    }
 }
 
 async fn on_standard_streams(server: &Arc<Server>) -> Result<()> {
