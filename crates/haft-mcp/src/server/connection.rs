@@ -19,11 +19,23 @@ use crate::wire::{Id, Kind, Reply, RpcError, notification, request};
 /// No level was asked for.
 const SILENT: u8 = u8::MAX;
 
+/// How long a client is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stay {
+    /// From its `initialize` until it goes away
+    Session,
+    /// For one request, which has to speak for itself: the transport said so
+    Alone,
+    /// For one request of an older revision, of which nothing else is known
+    Passing,
+}
+
 pub(crate) struct Connection {
     pub(super) server: Arc<Server>,
     pub(super) cancel: CancelToken,
-    /// Requests have to speak for themselves: the transport said so
-    stateless: bool,
+    stay: Stay,
+    /// What it hears outside of any request
+    pub(super) aside: Arc<Outbox>,
     agreed: OnceLock<Agreed>,
     level: AtomicU8,
     under_way: Mutex<HashMap<Id, CancelToken>>,
@@ -41,18 +53,24 @@ pub(crate) enum Accepted {
 }
 
 impl Connection {
-    pub(crate) fn new(server: Arc<Server>, stateless: bool) -> Arc<Self> {
+    pub(crate) fn new(server: Arc<Server>, stay: Stay) -> Arc<Self> {
         let cancel = server.session.caller().cancel.child();
         Arc::new(Connection {
             server,
             cancel,
-            stateless,
+            stay,
+            aside: Arc::default(),
             agreed: OnceLock::new(),
             level: AtomicU8::new(SILENT),
             under_way: Mutex::default(),
             asked: Mutex::default(),
             next: AtomicU64::new(1),
         })
+    }
+
+    /// Whether it will be known again when it comes back.
+    pub(super) fn stays(&self) -> bool {
+        self.stay == Stay::Session
     }
 
     pub(crate) fn agreed(&self) -> Option<Agreed> {
@@ -93,15 +111,16 @@ impl Connection {
         params: Option<&RawValue>,
         outbox: &Arc<Outbox>,
     ) -> Accepted {
-        if method == "initialize" && !self.stateless {
+        let stateless = self.stay == Stay::Alone;
+        if method == "initialize" && !stateless {
             let reply = describe::initialize(self, params).unwrap_or_else(Reply::from);
             return Accepted::Reply(id, reply);
         }
         let level = Some(self.level.load(Ordering::Relaxed)).filter(|level| *level != SILENT);
-        let about = match About::read(params, self.agreed(), self.stateless, level) {
+        let about = match About::read(params, self.agreed(), stateless, level) {
             Ok(about) => about,
             // A client may ask for signs of life before anything is agreed.
-            Err(_) if method == "ping" && !self.stateless => {
+            Err(_) if method == "ping" && !stateless => {
                 return Accepted::Reply(id, Reply::Result(b"{}".to_vec()));
             }
             Err(error) => return Accepted::Reply(id, error.into()),

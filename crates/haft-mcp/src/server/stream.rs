@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinSet;
 
 use super::Server;
-use super::connection::{Accepted, Connection};
+use super::connection::{Accepted, Connection, Stay};
 use super::listen::News;
 use super::outbox::Outbox;
 use crate::wire::{Id, Incoming, Outgoing, Reply, RpcError, error_reply, notification};
@@ -52,8 +52,8 @@ impl Server {
         reader: impl AsyncRead + Unpin + Send,
         mut writer: impl AsyncWrite + Unpin + Send,
     ) -> io::Result<()> {
-        let connection = Connection::new(self.clone(), false);
-        let outbox = Arc::new(Outbox::default());
+        let connection = Connection::new(self.clone(), Stay::Session);
+        let outbox = connection.aside.clone();
         let mut lines = Lines::new(reader);
         let mut work = Work::new();
         let mut news = News::of(&self);

@@ -21,7 +21,7 @@ use super::connection::{Connection, Routed};
 use super::describe::parse;
 use super::outbox::Outbox;
 use super::request::About;
-use crate::wire::{Reply, Revision, RpcError, TASKS};
+use crate::wire::{Reply, Revision, RpcError, TASKS, notification};
 
 /// How long a call is waited for before it becomes a task.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ pub(super) struct Tasks {
 
 pub(super) struct Task {
     id: String,
-    /// Whose it is; none for requests that stand alone, where whoever knows the id may ask
+    /// Whose it is; none for clients that are not known again, where whoever knows the id may ask
     owner: Option<Weak<Connection>>,
     created: SystemTime,
     ttl: Duration,
@@ -125,7 +125,7 @@ impl Tasks {
 
     fn find(&self, id: &str, connection: &Arc<Connection>) -> Result<Arc<Task>, RpcError> {
         let task = self.lock().get(id).cloned();
-        task.filter(|task| task.belongs_to(connection))
+        task.filter(|task| task.owner.is_none() || task.is_of(connection))
             .ok_or_else(|| RpcError::invalid_params(format!("no such task: `{id}`")))
     }
 }
@@ -152,18 +152,18 @@ impl Task {
         self.created.elapsed().is_ok_and(|age| age > self.ttl)
     }
 
-    fn belongs_to(&self, connection: &Arc<Connection>) -> bool {
-        let Some(owner) = &self.owner else {
-            return true;
-        };
-        owner
-            .upgrade()
+    fn owner(&self) -> Option<Arc<Connection>> {
+        self.owner.as_ref()?.upgrade()
+    }
+
+    fn is_of(&self, connection: &Arc<Connection>) -> bool {
+        self.owner()
             .is_some_and(|owner| Arc::ptr_eq(&owner, connection))
     }
 
-    /// The first end counts.
+    /// The first end counts. A client that is still there hears of it.
     fn end(&self, end: End) {
-        self.state.send_if_modified(|state| {
+        let first = self.state.send_if_modified(|state| {
             let first = state.end.is_none();
             if first {
                 state.end = Some(end);
@@ -171,6 +171,12 @@ impl Task {
             }
             first
         });
+        if let Some(owner) = self.owner().filter(|_| first) {
+            let told = Value::Object(self.told(Revision::V2025_11_25));
+            owner
+                .aside
+                .tell(notification("notifications/tasks/status", &told));
+        }
     }
 
     /// The task in the words of a revision, with what came of it where that belongs there.
@@ -228,7 +234,8 @@ pub(super) fn create(
         return Err(RpcError::internal("too many tasks at once"));
     }
     let tasks = &server.tasks;
-    let task = tasks.adopt(waiting, Some(connection), outbox, wanted.ttl())?;
+    let owner = connection.stays().then_some(connection);
+    let task = tasks.adopt(waiting, owner, outbox, wanted.ttl())?;
     let told = Value::Object(task.told(revision));
     let fields = Map::from_iter([("task".to_owned(), told)]);
     Ok(Routed::Reply(result(fields, revision, &server.config)))
@@ -274,7 +281,7 @@ pub(super) fn route(
     let reply = |fields| Ok(Routed::Reply(result(fields, revision, &server.config)));
     if method == "tasks/list" && !stateless {
         let all = server.tasks.lock();
-        let own = all.values().filter(|task| task.belongs_to(connection));
+        let own = all.values().filter(|task| task.is_of(connection));
         let tasks: Vec<Value> = own.map(|task| Value::Object(task.told(revision))).collect();
         return reply(Map::from_iter([("tasks".to_owned(), tasks.into())]));
     }

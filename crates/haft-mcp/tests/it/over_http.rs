@@ -2,20 +2,24 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft_core::{Call, Outcome};
 use haft_host::{FilesConfig, ProcessConfig, RunProcesses, Workspace};
 use haft_mcp::{Fleet, Hands, HttpConfig, HttpServer, RemoteSpec, Server, ServerConfig, Way};
 use haft_runtime::{Runtime, Session};
+use haft_testkit::mcp::Checker;
 use haft_testkit::{House, Says};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
+use crate::client::NEW;
 use crate::faults::Remembered;
+
+const OLD: &str = "2025-11-25";
 
 /// A haft with one server at a URL.
 struct Far {
@@ -161,31 +165,32 @@ impl Drop for Program {
 }
 
 /// The reference server, which speaks an older revision and keeps sessions.
+fn everything(port: u16) -> Program {
+    let peers = haft_testkit::npm(env!("CARGO_TARGET_TMPDIR"));
+    let mut child = Command::new(peers.join("node_modules/.bin/node"))
+        .arg(peers.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js"))
+        .arg("streamableHttp")
+        .env("PORT", port.to_string())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    lines.find(|line| line.as_ref().unwrap().contains("listening"));
+    // Whatever else it says has to go somewhere.
+    std::thread::spawn(move || lines.for_each(drop));
+    Program(child)
+}
+
+async fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    listener.local_addr().unwrap().port()
+}
+
 #[tokio::test]
 async fn a_server_of_others_with_sessions() {
-    let peers = haft_testkit::npm(env!("CARGO_TARGET_TMPDIR"));
-    let start = |port: u16| {
-        let mut child = Command::new(peers.join("node_modules/.bin/node"))
-            .arg(peers.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js"))
-            .arg("streamableHttp")
-            .env("PORT", port.to_string())
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        lines.find(|line| line.as_ref().unwrap().contains("listening"));
-        // Whatever else it says has to go somewhere.
-        std::thread::spawn(move || lines.for_each(drop));
-        Program(child)
-    };
-    let port = TcpListener::bind("127.0.0.1:0")
-        .await
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let program = start(port);
+    let port = free_port().await;
+    let program = everything(port);
     let far = Far::at(&format!("http://127.0.0.1:{port}/mcp"), &[]);
     far.fleet.look_at("far").await.unwrap();
     let echo = || far.call("echo", json!({"message": "hello"}));
@@ -195,7 +200,7 @@ async fn a_server_of_others_with_sessions() {
     drop(program);
     let outcome = echo().await;
     assert!(outcome.code().is_some(), "{outcome:?}");
-    let _program = start(port);
+    let _program = everything(port);
     let mut outcome = echo().await;
     for _ in 0..5 {
         if outcome.code().is_none() {
@@ -205,6 +210,117 @@ async fn a_server_of_others_with_sessions() {
     }
     assert!(outcome.text().contains("hello"), "{outcome:?}");
     far.fleet.stop().await;
+}
+
+/// What the clients of one server said, a connection at a time.
+type Said = Arc<Mutex<Vec<Arc<Mutex<Vec<u8>>>>>>;
+
+/// Passes everything on to the server at a port, and notes what its clients say.
+async fn overheard(port: u16) -> (String, Said) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let said = Said::default();
+    let connections = said.clone();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let noted = Arc::new(Mutex::new(Vec::new()));
+            connections.lock().unwrap().push(noted.clone());
+            tokio::spawn(async move {
+                let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                let (mut from_client, mut to_client) = client.into_split();
+                let (mut from_server, mut to_server) = server.into_split();
+                tokio::spawn(async move {
+                    let _ = tokio::io::copy(&mut from_server, &mut to_client).await;
+                });
+                let mut part = vec![0; 64 * 1024];
+                while let Ok(read @ 1..) = from_client.read(&mut part).await {
+                    noted.lock().unwrap().extend_from_slice(&part[..read]);
+                    if to_server.write_all(&part[..read]).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    (url, said)
+}
+
+/// The messages in what was overheard.
+fn messages(said: &Said) -> Vec<Value> {
+    let mut messages = Vec::new();
+    for connection in said.lock().unwrap().iter() {
+        let bytes = connection.lock().unwrap();
+        let mut rest = std::str::from_utf8(&bytes).unwrap();
+        while let Some((head, body)) = rest.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                let named = name.eq_ignore_ascii_case("content-length");
+                named.then(|| value.trim().parse::<usize>().unwrap())
+            });
+            let (message, more) = body.split_at(length.unwrap_or(0));
+            if !message.is_empty() {
+                messages.push(serde_json::from_str(message).unwrap());
+            }
+            rest = more;
+        }
+    }
+    messages
+}
+
+/// Hold each message against the schema of its revision, and see that these were among them.
+fn check_messages(said: &Said, expected: &[(&str, &str)]) {
+    let mut heard = Vec::new();
+    for message in messages(said) {
+        let stated = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
+        let revision = if *stated == NEW { NEW } else { OLD };
+        Checker::of(revision).client_says(&message);
+        let method = message["method"].as_str().unwrap().to_owned();
+        heard.push((revision, method));
+    }
+    for (revision, method) in expected {
+        let found = heard
+            .iter()
+            .any(|(of, said)| of == revision && said == method);
+        assert!(found, "{revision} {method}: {heard:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_servers_hear_is_as_the_schemas_have_it() {
+    let url = ours().await;
+    let port = url.split([':', '/']).nth(4).unwrap().parse().unwrap();
+    let (url, said) = overheard(port).await;
+    let far = Far::at(&url, &[("Authorization", "Bearer sesame-and-more")]);
+    far.fleet.look_at("far").await.unwrap();
+    let outcome = far.call("test__echo", json!({"text": "hi"})).await;
+    assert!(outcome.text().contains("hi"), "{outcome:?}");
+    far.fleet.stop().await;
+    let today = ["server/discover", "tools/list", "tools/call"];
+    check_messages(&said, &today.map(|method| (NEW, method)));
+
+    let port = free_port().await;
+    let _program = everything(port);
+    let (url, said) = overheard(port).await;
+    let far = Far::at(&url, &[]);
+    far.fleet.look_at("far").await.unwrap();
+    for (tool, args) in [
+        ("echo", json!({"message": "hi"})),
+        ("get_prompt", json!({"name": "simple-prompt"})),
+    ] {
+        let outcome = far.call(tool, args).await;
+        assert!(outcome.code().is_none(), "{outcome:?}");
+    }
+    far.fleet.stop().await;
+    let older = [
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+        "resources/list",
+        "prompts/list",
+        "tools/call",
+        "prompts/get",
+    ];
+    check_messages(&said, &older.map(|method| (OLD, method)));
 }
 
 /// Answers as told: what is asked for, then something that never ends.

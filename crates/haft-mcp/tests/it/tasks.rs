@@ -31,6 +31,10 @@ async fn a_client_that_wants_a_task_fetches_the_result_later() {
     assert_eq!(result["result"]["_meta"][RELATED]["taskId"], *id);
     let got = client.request("tasks/get", json!({"taskId": id})).await;
     assert_eq!(got["result"]["status"], "completed", "{got}");
+    let status = client.heard.pop().expect("news of the end");
+    assert_eq!(status["method"], "notifications/tasks/status", "{status}");
+    assert_eq!(status["params"]["taskId"], *id, "{status}");
+    assert_eq!(status["params"]["status"], "completed", "{status}");
     let late = client.request("tasks/cancel", json!({"taskId": id})).await;
     assert_eq!(late["error"]["code"], -32602, "{late}");
     let list = client.request("tasks/list", json!({})).await;
@@ -53,9 +57,10 @@ async fn a_task_is_cancelled() {
     let waiting = client.start("tasks/result", json!({"taskId": id})).await;
     let gone = client.request("tasks/cancel", json!({"taskId": id})).await;
     assert_eq!(gone["result"]["status"], "cancelled", "{gone}");
-    let result = match client.heard.pop() {
-        Some(answer) if answer["id"] == waiting => answer,
-        _ => client.answer_to(waiting).await,
+    let early = client.heard.iter().position(|one| one["id"] == waiting);
+    let result = match early {
+        Some(place) => client.heard.swap_remove(place),
+        None => client.answer_to(waiting).await,
     };
     assert!(result.get("error").is_some(), "{result}");
 }

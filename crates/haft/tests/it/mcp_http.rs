@@ -69,6 +69,22 @@ impl Served {
         stream
     }
 
+    /// Send a message and read its answer, which is JSON.
+    fn answer(&self, revision: &str, session: Option<&str>, message: &Value) -> Value {
+        let mut stream = self.post(revision, session, message);
+        let mut answer = String::new();
+        let mut piece = [0; 4096];
+        loop {
+            let read = stream.read(&mut piece).unwrap();
+            assert!(read > 0, "{answer}");
+            answer.push_str(&String::from_utf8_lossy(&piece[..read]));
+            let body = answer.split_once("\r\n\r\n").map(|(_, body)| body);
+            if let Some(body) = body.and_then(|body| serde_json::from_str(body).ok()) {
+                return body;
+            }
+        }
+    }
+
     /// The session that a client of before 2026-07-28 opens.
     fn session(&self) -> String {
         let params = json!({"protocolVersion": OLD, "capabilities": {},
@@ -160,19 +176,30 @@ fn an_answer_over_http_is_as_the_schema_has_it() {
         let session = (revision == OLD).then(|| served.session());
         let params = params(revision, "file__read", &json!({"path": "README.md"}));
         let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
-        let mut stream = served.post(revision, session.as_deref(), &call);
-        let mut answer = String::new();
-        let mut piece = [0; 4096];
-        let body = loop {
-            let read = stream.read(&mut piece).unwrap();
-            assert!(read > 0, "{answer}");
-            answer.push_str(&String::from_utf8_lossy(&piece[..read]));
-            let body = answer.split_once("\r\n\r\n").map(|(_, body)| body);
-            if let Some(body) = body.and_then(|body| serde_json::from_str::<Value>(body).ok()) {
-                break body;
-            }
-        };
+        let body = served.answer(revision, session.as_deref(), &call);
         Checker::of(revision).answers("tools/call", &body);
         assert!(body.to_string().contains("a workspace"), "{body}");
     }
+}
+
+/// A client of 2025-11-25 that keeps no session is not known again: its task is found by its id.
+#[test]
+fn a_task_of_a_client_without_a_session_is_fetched() {
+    let place = Place::new();
+    let served = Served::start(&place);
+    let ask = |method: &str, params: Value| {
+        let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let answer = served.answer(OLD, None, &message);
+        Checker::of(OLD).answers(method, &answer);
+        answer["result"].clone()
+    };
+    let mut call = params(OLD, "file__read", &json!({"path": "README.md"}));
+    call["task"] = json!({});
+    let task = ask("tools/call", call)["task"].clone();
+    let result = ask("tasks/result", json!({"taskId": task["taskId"]}));
+    assert!(result.to_string().contains("a workspace"), "{result}");
+    let task = ask("tasks/get", json!({"taskId": task["taskId"]}));
+    assert_eq!(task["status"], "completed", "{task}");
+    // Who does not know the id does not learn it.
+    assert_eq!(ask("tasks/list", json!({})), json!({"tasks": []}));
 }

@@ -20,7 +20,7 @@ use axum::serve::ListenerExt;
 use self::guard::Guard;
 use self::sessions::Sessions;
 use super::Server;
-use super::connection::{Accepted, Connection};
+use super::connection::{Accepted, Connection, Stay};
 use super::outbox::Outbox;
 use super::request::Agreed;
 use crate::wire::{
@@ -136,7 +136,7 @@ fn seat(service: &Service, headers: &HeaderMap, kind: &Kind<'_>) -> Result<Seat,
         let snapshot = service.server.runtime.registry().snapshot();
         headers::agree(headers, kind, &snapshot).map_err(bad)?;
         return Ok(Seat {
-            connection: Connection::new(service.server.clone(), true),
+            connection: Connection::new(service.server.clone(), Stay::Alone),
             stateless: true,
         });
     }
@@ -147,8 +147,9 @@ fn seat(service: &Service, headers: &HeaderMap, kind: &Kind<'_>) -> Result<Seat,
     if let Some(named) = headers.get(SESSION) {
         return service.sessions.find(named).map(seat);
     }
-    let connection = Connection::new(service.server.clone(), false);
     let opens = matches!(kind, Kind::Request { method, .. } if method == "initialize");
+    let stay = if opens { Stay::Session } else { Stay::Passing };
+    let connection = Connection::new(service.server.clone(), stay);
     if !opens {
         // A client that keeps no session is served as far as that goes: it cannot be asked.
         let revision = headers::revision(headers).unwrap_or(Revision::V2025_03_26);

@@ -113,7 +113,7 @@ async fn next(mut state: Answering) -> Option<(Result<Bytes, Infallible>, Answer
     Some((Ok(Bytes::from(chunk)), state))
 }
 
-/// What older clients hear of changes while they listen.
+/// What older clients hear while they listen.
 pub(super) fn of_news(server: &Arc<Server>, connection: Arc<Connection>) -> Response {
     let news = News::of(server);
     let head = stream::once(async { Ok::<_, Infallible>(Bytes::from_static(b":\n\n")) });
@@ -121,6 +121,7 @@ pub(super) fn of_news(server: &Arc<Server>, connection: Arc<Connection>) -> Resp
         let chunk = tokio::select! {
             () = connection.cancel.cancelled() => return None,
             changed = news.next() => events(vec![notification(changed, &json!({}))]),
+            () = connection.aside.filled() => events(connection.aside.take()),
             () = tokio::time::sleep(SIGN_OF_LIFE) => b":\n\n".to_vec(),
         };
         Some((Ok(Bytes::from(chunk)), (news, connection)))
