@@ -11,6 +11,6 @@ pub use client::{
     Beside, Browser, Fleet, Hands, Health, HttpServer, OauthSpec, Record, Records, RemoteSpec, Way,
 };
 pub use server::{
-    Completion, HttpConfig, Offer, Offered, Page, Prompt, Reading, Resource, ResourceTemplate,
-    Server, ServerConfig,
+    Begun, Completion, HttpConfig, Offer, Offered, Page, Prompt, Reading, Reference, Resource,
+    ResourceTemplate, Server, ServerConfig,
 };

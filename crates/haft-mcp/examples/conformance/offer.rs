@@ -1,7 +1,9 @@
 //! The suite's resources and prompts.
 
 use haft_core::{BoxFuture, Inquiry, InquiryKind, ToolError};
-use haft_mcp::{Completion, Offer, Offered, Page, Prompt, Reading, Resource, ResourceTemplate};
+use haft_mcp::{
+    Begun, Completion, Offer, Offered, Page, Prompt, Reading, Resource, ResourceTemplate,
+};
 use haft_runtime::Session;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -168,17 +170,23 @@ impl Offer for Suite {
         Box::pin(async move { Ok(Some(json!({"messages": messages}))) })
     }
 
-    fn complete(&self, _reference: &Value, _argument: &str, value: &str) -> Completion {
+    fn complete<'a>(
+        &'a self,
+        _session: &'a Session,
+        begun: &'a Begun,
+    ) -> BoxFuture<'a, Completion> {
         let known = ["paris", "park", "party", "test"];
         let values: Vec<String> = known
             .iter()
-            .filter(|known| known.starts_with(value))
+            .filter(|known| known.starts_with(&begun.value))
             .map(|&known| known.to_owned())
             .collect();
-        Completion {
-            total: Some(values.len() as u64),
-            values,
-        }
+        Box::pin(async {
+            Completion {
+                total: Some(values.len() as u64),
+                values,
+            }
+        })
     }
 
     fn prompt_changes(&self) -> Option<watch::Receiver<u64>> {

@@ -13,8 +13,8 @@ use super::connection::{Connection, Routed};
 use super::describe::parse;
 use super::outbox::Outbox;
 use super::request::About;
-use super::{Offer, Server};
-use crate::wire::{Reply, Revision, RpcError, code};
+use super::{Begun, Offer, Reference, Server};
+use crate::wire::{Reply, RpcError, code};
 
 /// Where a client wants a list to go on.
 fn cursor(params: Option<&RawValue>) -> Result<Option<String>, RpcError> {
@@ -92,7 +92,7 @@ pub(super) fn offered(
         "resources/list" => resources(request, offer, cursor(params)?),
         "resources/read" => read(request, offer, params),
         "prompts/get" => prompt(request, offer, params),
-        "completion/complete" => complete(server, &*offer, params, revision).map(Routed::Reply),
+        "completion/complete" => complete(request, offer, params),
         _ => Err(unknown()),
     }
 }
@@ -188,15 +188,14 @@ fn prompt(
 }
 
 fn complete(
-    server: &Server,
-    offer: &dyn Offer,
+    request: Request<'_>,
+    offer: Arc<dyn Offer>,
     params: Option<&RawValue>,
-    revision: Revision,
-) -> Result<Reply, RpcError> {
+) -> Result<Routed, RpcError> {
     #[derive(Deserialize)]
     struct Complete {
         #[serde(rename = "ref")]
-        reference: Value,
+        reference: Reference,
         argument: Argument,
     }
     #[derive(Deserialize)]
@@ -205,17 +204,25 @@ fn complete(
         value: String,
     }
     let wanted: Complete = parse(params)?;
-    let found = offer.complete(
-        &wanted.reference,
-        &wanted.argument.name,
-        &wanted.argument.value,
-    );
-    // The protocol allows a hundred.
-    let shown: Vec<&String> = found.values.iter().take(100).collect();
-    let mut completion = json!({"values": shown, "hasMore": found.values.len() > shown.len()});
-    if let Some(total) = found.total {
-        completion["total"] = total.into();
-    }
-    let fields = Map::from_iter([("completion".to_owned(), completion)]);
-    Ok(result(fields, revision, &server.config))
+    let begun = Begun {
+        of: wanted.reference,
+        argument: wanted.argument.name,
+        value: wanted.argument.value,
+    };
+    let revision = request.about.revision;
+    let server = request.connection.server.clone();
+    request.served(b"completion/complete", None, move |session| {
+        Box::pin(async move {
+            let found = offer.complete(&session, &begun).await;
+            // The protocol allows a hundred.
+            let shown: Vec<&String> = found.values.iter().take(100).collect();
+            let more = found.values.len() > shown.len();
+            let mut completion = json!({"values": shown, "hasMore": more});
+            if let Some(total) = found.total {
+                completion["total"] = total.into();
+            }
+            let fields = Map::from_iter([("completion".to_owned(), completion)]);
+            result(fields, revision, &server.config)
+        })
+    })
 }

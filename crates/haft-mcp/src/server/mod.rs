@@ -30,7 +30,7 @@ use self::tasks::Tasks;
 
 pub use self::http::HttpConfig;
 pub use self::offer::{
-    Completion, Offer, Offered, Page, Prompt, Reading, Resource, ResourceTemplate,
+    Begun, Completion, Offer, Offered, Page, Prompt, Reading, Reference, Resource, ResourceTemplate,
 };
 
 /// How a server presents itself.

@@ -87,6 +87,25 @@ pub struct Prompt {
     pub more: Map<String, Value>,
 }
 
+/// An argument that is half written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    pub of: Reference,
+    pub argument: String,
+    pub value: String,
+}
+
+/// What has arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type")]
+pub enum Reference {
+    #[serde(rename = "ref/prompt")]
+    Prompt { name: String },
+    /// A template, or what was made of it so far
+    #[serde(rename = "ref/resource")]
+    Resource { uri: String },
+}
+
 /// Ways to go on with a half-written argument.
 #[derive(Debug, Clone, Default)]
 pub struct Completion {
@@ -141,9 +160,9 @@ pub trait Offer: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
-    fn complete(&self, reference: &Value, argument: &str, value: &str) -> Completion {
-        let _ = (reference, argument, value);
-        Completion::default()
+    fn complete<'a>(&'a self, session: &'a Session, begun: &'a Begun) -> BoxFuture<'a, Completion> {
+        let _ = (session, begun);
+        Box::pin(async { Completion::default() })
     }
 
     /// Counts up when the list of resources changes.

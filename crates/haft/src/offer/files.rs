@@ -16,6 +16,9 @@ use super::{HouseOffer, Read, uri};
 pub(super) const READ: &str = "file.read";
 const LIST: &str = "file.list";
 
+/// Any file, by its absolute path.
+pub(super) const TEMPLATE: &str = "file://{+path}";
+
 /// Folders that are looked into one by one, where the whole may not be listed.
 const FOLDERS: usize = 500;
 
@@ -84,6 +87,31 @@ impl HouseOffer {
             }
         }
         found
+    }
+
+    /// Paths that begin like this, of files that would be listed. A folder ends in a slash: what is
+    /// in it comes next.
+    pub(super) async fn paths(&self, session: &Session, begun: &str) -> Vec<String> {
+        let Ok(below) = Path::new(begun).strip_prefix(&self.workspace) else {
+            // The way to the workspace itself.
+            let whole = format!("{}/", self.workspace.display());
+            return Vec::from_iter(whole.starts_with(begun).then_some(whole));
+        };
+        let below = below.to_string_lossy();
+        let folder = match begun.ends_with('/') {
+            true => &*below,
+            false => below.rsplit_once('/').map_or("", |(folder, _)| folder),
+        };
+        let listed = self.listed(session, folder, false).await;
+        let paths = listed.into_iter().flatten().filter_map(|one| {
+            let path = self.workspace.join(&one.path).to_str()?.to_owned();
+            let shown = path.starts_with(begun);
+            match one.is_folder {
+                true => shown.then(|| format!("{path}/")),
+                false => (shown && self.may_be_read(session, &uri::of_path(&path))).then_some(path),
+            }
+        });
+        paths.collect()
     }
 
     fn resource(&self, file: &Listed) -> Option<Resource> {

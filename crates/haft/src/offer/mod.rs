@@ -11,7 +11,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft_core::{BoxFuture, Call, Outcome, ToolError, UseSkills};
-use haft_mcp::{Fleet, Offer, Offered, Page, Prompt, Reading, Resource, ResourceTemplate};
+use haft_mcp::{
+    Begun, Completion, Fleet, Offer, Offered, Page, Prompt, Reading, Reference, Resource,
+    ResourceTemplate,
+};
 use haft_policy::Verdict;
 use haft_runtime::{Runtime, Session};
 use serde_json::{Map, Value, json};
@@ -141,7 +144,7 @@ impl Offer for HouseOffer {
             resources: true,
             subscriptions: false,
             prompts: true,
-            completions: false,
+            completions: true,
         }
     }
 
@@ -166,7 +169,7 @@ impl Offer for HouseOffer {
             }
         };
         let file = "A file, by its absolute path";
-        add(files::READ, "file://{+path}".to_owned(), "file", file);
+        add(files::READ, files::TEMPLATE.to_owned(), "file", file);
         let result = "A whole result that was shown in part, by its handle";
         add(READ_RESULT, format!("{RESULT}{{handle}}"), "result", result);
         templates.extend(self.lent_templates(session));
@@ -208,6 +211,21 @@ impl Offer for HouseOffer {
                     self.skill(session, name, task).await
                 }
                 false => Ok(None),
+            }
+        })
+    }
+
+    fn complete<'a>(&'a self, session: &'a Session, begun: &'a Begun) -> BoxFuture<'a, Completion> {
+        Box::pin(async move {
+            let values = match &begun.of {
+                Reference::Resource { uri } if uri == files::TEMPLATE => {
+                    self.paths(session, &begun.value).await
+                }
+                Reference::Resource { .. } | Reference::Prompt { .. } => Vec::new(),
+            };
+            Completion {
+                total: Some(values.len() as u64),
+                values,
             }
         })
     }

@@ -73,6 +73,52 @@ fn files_are_resources_as_far_as_policy_goes() {
 }
 
 #[test]
+fn paths_of_files_are_completed_as_far_as_policy_goes() {
+    for revision in [OLD, NEW] {
+        let place = Place::with_config("tools: {rules: {deny: ['file.read(./src/closed.rs)']}}\n");
+        for name in [
+            "src/main.rs",
+            "src/more.rs",
+            "src/closed.rs",
+            "src/deep/a.rs",
+        ] {
+            place.file(name, "x");
+        }
+        let mut wire = Wire::open(&place, revision, &[]);
+        let templates = wire.result("resources/templates/list", json!({}));
+        let template = templates["resourceTemplates"][0]["uriTemplate"].clone();
+        let workspace = place.workspace.display().to_string();
+        let mut check = |begun: &str, expected: &[&str]| {
+            let begun = begun.replace("WS", &workspace);
+            let found = wire.result(
+                "completion/complete",
+                json!({"ref": {"type": "ref/resource", "uri": template},
+                    "argument": {"name": "path", "value": begun}}),
+            );
+            let expected: Vec<String> = expected
+                .iter()
+                .map(|path| path.replace("WS", &workspace))
+                .collect();
+            assert_eq!(
+                found["completion"]["values"],
+                json!(expected),
+                "{begun}: {found}"
+            );
+            assert_eq!(found["completion"]["hasMore"], false, "{found}");
+        };
+        check("WS/src/m", &["WS/src/main.rs", "WS/src/more.rs"]);
+        check(
+            "WS/src/",
+            &["WS/src/deep/", "WS/src/main.rs", "WS/src/more.rs"],
+        );
+        check("WS/sr", &["WS/src/"]);
+        check("/", &["WS/"]);
+        check("WS/../", &[]);
+        check("/etc/pass", &[]);
+    }
+}
+
+#[test]
 fn a_protected_file_is_asked_about() {
     for revision in [OLD, NEW] {
         let place = Place::new();
