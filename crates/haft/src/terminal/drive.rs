@@ -53,20 +53,49 @@ pub(crate) fn in_manner(mut call: Call, manner: &Manner) -> Call {
     call
 }
 
-/// Run the work to its end. The first Ctrl-C cancels and waits for the tidy end of every call;
-/// a second one does not wait.
+/// Run the work to its end.
 pub(crate) fn to_the_end<T>(
     house: &House,
     manner: &Manner,
     voices: Voices,
     work: impl AsyncFnOnce(&Runtime, &Session) -> T,
 ) -> Result<Driven<T>> {
-    let engine = tokio::runtime::Builder::new_multi_thread()
+    let driven = drive(house, manner, voices, work);
+    close(house);
+    driven
+}
+
+/// The same, and show what came of it before the books are closed: nobody has to wait for that.
+pub(crate) fn to_the_answer<T>(
+    house: &House,
+    manner: &Manner,
+    voices: Voices,
+    work: impl AsyncFnOnce(&Runtime, &Session) -> T,
+    show: impl FnOnce(Driven<T>) -> Result<u8>,
+) -> Result<u8> {
+    let shown = drive(house, manner, voices, work).and_then(show);
+    close(house);
+    shown
+}
+
+/// The first Ctrl-C cancels and waits for the tidy end of every call; a second one does not wait.
+fn drive<T>(
+    house: &House,
+    manner: &Manner,
+    voices: Voices,
+    work: impl AsyncFnOnce(&Runtime, &Session) -> T,
+) -> Result<Driven<T>> {
+    let live = !manner.json && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+    // One call that nobody watches needs no threads of ours: what waits for the disk has its own.
+    let mut engine = match voices {
+        Voices::One if !live => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let engine = engine
         .worker_threads(2)
         .enable_all()
         .build()
         .context("threads could not be started")?;
-    let live = !manner.json && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     let driven = engine.block_on(async {
         let (done, over) = oneshot::channel::<()>();
         let showing = live.then(|| tokio::spawn(live::show(house.events.listen(), over, voices)));
@@ -102,11 +131,14 @@ pub(crate) fn to_the_end<T>(
         })
     })?;
     engine.shutdown_background();
-    // What was started must be gone before we are.
+    Ok(driven)
+}
+
+/// What was started must be gone before we are, and what is to last must be written.
+fn close(house: &House) {
     haft_host::settle(SETTLE);
     house.tidy();
     if let Some(notice) = house.recording.finish() {
         fail::notice(&notice);
     }
-    Ok(driven)
 }

@@ -42,18 +42,18 @@ pub(crate) fn outcome(outcome: &Outcome, shown_live: bool) -> Result<()> {
                 Block::Image {
                     data, mime_type, ..
                 } => {
-                    print::line(&format!(
+                    print_text(&format!(
                         "[{mime_type} image, {} base64 characters]",
                         data.len()
-                    ));
+                    ))?;
                 }
                 Block::Audio {
                     data, mime_type, ..
                 } => {
-                    print::line(&format!(
+                    print_text(&format!(
                         "[{mime_type} audio, {} base64 characters]",
                         data.len()
-                    ));
+                    ))?;
                 }
                 Block::Resource { resource, .. } => print_text(&resource.to_string())?,
                 Block::ResourceLink { link } => {
