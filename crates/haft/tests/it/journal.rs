@@ -111,6 +111,25 @@ fn every_kind_of_end_is_written_down() {
     place.run(["stats"]).exits(0).says("file.write");
 }
 
+/// The answer is shown before the books are closed, so whoever has gone by then must not keep the
+/// end of a call from being written down.
+#[test]
+fn a_call_whose_reader_is_gone_is_written_to_its_end() {
+    for flags in [&[][..], &["--json"]] {
+        let place = Place::new();
+        let mut haft = place.haft();
+        haft.args(["call", "shell.exec", "--set", "command=seq 100000", "--yes"])
+            .args(flags)
+            .stdout(std::process::Stdio::piped());
+        let mut running = haft.spawn().unwrap();
+        drop(running.stdout.take());
+        running.wait().unwrap();
+        let found = lines(&place, &[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0]["state"], "ok", "{found:?}");
+    }
+}
+
 #[test]
 fn secrets_are_not_written_down() {
     let place = Place::new();
