@@ -280,12 +280,11 @@ impl LayerBound {
             ask(hit, reason, false);
         }
         let looks = call.effects.changes_nothing();
-        let (reads_only, dangerous) = (self.reads_only || looks, self.dangerous && !looks);
         let level = || {
             let rule = format!("autonomy {}", self.level);
             RuleHit::new(rule, &*self.level_from, Verdict::Ask)
         };
-        if self.level == Autonomy::Supervised && !reads_only {
+        if self.level == Autonomy::Supervised && !self.reads_only && !looks {
             let reason = "autonomy `supervised` confirms every effect".to_owned();
             ask(level(), reason, false);
         }
@@ -298,7 +297,7 @@ impl LayerBound {
             let why = "a command that no rule allows is asked about";
             ask(hit, why.to_owned(), true);
         }
-        if self.level == Autonomy::Standard && dangerous && !covered {
+        if self.level == Autonomy::Standard && self.dangerous && !looks && !covered {
             let reason = format!("autonomy `standard` confirms `{}`", subject.name);
             ask(level(), reason, true);
         }
