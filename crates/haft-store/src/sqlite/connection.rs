@@ -1,6 +1,7 @@
 //! A connection and its transactions, as the query layer sees them.
 
 use std::any::Any;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use crate::store::Durability;
 
 /// How long another process may hold the store.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of a log that takes a millisecond to read.
+const LONG_LOG: u64 = 1 << 20;
 /// Statements kept ready.
 const STATEMENTS: usize = 64;
 
@@ -80,6 +83,26 @@ impl Connection {
         match busy {
             0 => Ok(()),
             _ => Err(StoreError::Busy),
+        }
+    }
+
+    /// Write the log back into the file as far as nobody minds, so that the next one to write begins
+    /// it anew: where the disk is full, that is room.
+    pub(crate) fn begin_log_anew(&mut self) {
+        let sql = "PRAGMA wal_checkpoint(PASSIVE)";
+        // What does not help is told by the next commit.
+        let _ = self.inner.query_row(sql, [], |_| Ok(()));
+    }
+
+    /// Empty a long log, unless somebody else is at it: all of it would be read at the next start.
+    pub(crate) fn leave(&mut self) {
+        let Some(path) = self.inner.path() else {
+            return;
+        };
+        let log = fs::metadata(format!("{path}-wal")).map_or(0, |about| about.len());
+        if log > LONG_LOG && self.inner.busy_timeout(Duration::ZERO).is_ok() {
+            // The next one who leaves tries again.
+            let _ = self.empty_log();
         }
     }
 

@@ -12,9 +12,9 @@ use crate::{StoreError, paths};
 
 /// A file up to this size is looked through at every start; that takes about a millisecond.
 const SMALL: u64 = 512 << 10;
-/// Pages in the write-ahead log before they go into the file. The log is read at every start, so
-/// it is kept short.
-const LOG_PAGES: u32 = 256;
+/// Pages in the write-ahead log before they go into the file, for which the disk is waited for
+/// twice.
+const LOG_PAGES: u32 = 1_000;
 /// Beside the store: in which start of the machine its file was last looked through.
 pub(crate) const MARKER: &str = "checked";
 

@@ -53,7 +53,9 @@ impl Writer {
                 self.retry();
                 let lost = self.backlog.len() + self.dropped;
                 // Closed before we say so: whoever waits may open it again.
-                self.connection = None;
+                if let Some(mut connection) = self.connection.take() {
+                    connection.leave();
+                }
                 if let Some(closing) = closing {
                     let _ = closing.send(lost);
                 }
@@ -132,7 +134,12 @@ impl Writer {
         }
         let count = group.len();
         self.retry();
-        if let Err(error) = self.commit(group) {
+        let mut committed = self.commit(group);
+        if committed == Err(StoreError::Full) {
+            // The log was begun anew, which may be room enough.
+            committed = self.commit(group);
+        }
+        if let Err(error) = committed {
             for job in group.drain(..) {
                 match job.done {
                     Some(done) => drop(done.send(Err(error.clone()))),
@@ -171,6 +178,9 @@ impl Writer {
         let following = match committed {
             Ok(following) => following,
             Err(error) => {
+                if matches!(error, StoreError::Full) {
+                    connection.begin_log_anew();
+                }
                 if connection.lost {
                     self.connection = None;
                 }
