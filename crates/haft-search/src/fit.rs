@@ -3,7 +3,7 @@
 //! they were not fitted on.
 
 /// Numbers that the final score is a weighted sum of.
-pub(crate) const FEATURES: usize = 14;
+pub(crate) const FEATURES: usize = 13;
 /// Numbers that say whether the best tool fits at all.
 pub(crate) const FIT_FEATURES: usize = 5;
 
@@ -13,10 +13,7 @@ pub(crate) struct Parts {
     pub(crate) exact: bool,
     /// How short the query is: 1 for a few words, less for whole paragraphs
     pub(crate) brevity: f32,
-    /// The query has a question mark
-    pub(crate) asks: bool,
-    /// Up to 1 where the tool by its name tells something and the query is short; a long one ends
-    /// in a question mark whatever it wants
+    /// Up to 1 where the query is a short question, and the tool by its name tells something
     pub(crate) tells: f32,
     pub(crate) coverage: f32,
     pub(crate) keywords: f32,
@@ -36,10 +33,6 @@ impl Parts {
     /// chance, so keywords and vectors weigh differently by how short a query is.
     pub(crate) fn features(&self) -> [f32; FEATURES] {
         let (keywords, vector) = (self.coverage * self.keywords, self.coverage * self.vector);
-        let (asked, unasked) = match self.asks {
-            true => (self.tells, 0.0),
-            false => (0.0, self.tells),
-        };
         [
             keywords,
             self.coverage * self.share,
@@ -53,9 +46,13 @@ impl Parts {
             self.brevity * keywords,
             self.brevity * self.vector,
             self.brevity * vector,
-            asked,
-            unasked,
+            self.tells,
         ]
+    }
+
+    /// Every likeness of the second look together.
+    pub(crate) fn likeness(&self) -> f32 {
+        self.head + self.clause + self.query_side + self.tool_side + self.name
     }
 }
 
@@ -63,30 +60,33 @@ impl Parts {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Standing {
     pub(crate) best: Parts,
-    /// Its score above the mean of those that follow
+    /// Its likeness above the mean of those that follow
     pub(crate) rise: f32,
 }
 
 impl Standing {
-    /// What tells a tool that fits from the nearest of those that do not: likeness, how far it is
-    /// ahead, and, since words that are known lead to more likeness, how many are. Sizes of
-    /// catalogue and query tell more on the sets at hand, and mislead on the next.
+    /// What tells a tool that fits from the nearest of those that do not: likeness, words in
+    /// common, and how far it is ahead in likeness; scores would not do, being against the best of
+    /// all. Sizes of catalogue and query tell more on the sets at hand, and mislead on the next.
     pub(crate) fn features(&self) -> [f32; FIT_FEATURES] {
         let best = &self.best;
-        let shared = best.coverage * best.share;
-        [1.0, best.coverage, shared, best.head, self.rise]
+        let [share, keywords] = [best.share, best.keywords].map(|part| best.coverage * part);
+        [1.0, share, keywords, best.clause, self.rise]
     }
 }
 
 /// Fitted on all development sets, each group counting the same.
 pub(crate) const WEIGHTS: [f32; FEATURES] = [
-    3.21, 3.86, 2.01, -5.92, 3.39, 3.81, 4.51, 2.84, 2.21, -2.62, 3.57, 2.36, 1.94, -0.72,
+    3.70, 4.09, 3.57, -9.61, 3.94, 3.70, 4.62, 2.97, 2.19, -3.49, 1.83, 6.23, 1.98,
 ];
 
 /// Fitted to tell queries whose tool is there from the same queries without it.
-pub(crate) const FIT_WEIGHTS: [f32; FIT_FEATURES] = [-2.632, -0.465, 0.814, 3.514, 0.328];
+pub(crate) const FIT_WEIGHTS: [f32; FIT_FEATURES] = [-2.313, 2.617, -1.654, 3.409, 1.437];
 /// Below this, nothing fits: of no development set more than 2 % of the answerable queries do.
-pub(crate) const FIT_THRESHOLD: f32 = -1.601;
+pub(crate) const FIT_THRESHOLD: f32 = -1.757;
+/// Nor does a tool that is less like the query, however far it is ahead: letters thrown together
+/// are that like something.
+const LEAST_LIKENESS: f32 = 0.09;
 
 pub(crate) fn score(features: &[f32], weights: &[f32]) -> f32 {
     features
@@ -98,5 +98,10 @@ pub(crate) fn score(features: &[f32], weights: &[f32]) -> f32 {
 
 /// True where the best tool of all is not good enough to be offered.
 pub(crate) fn is_too_far(standing: &Standing) -> bool {
-    score(&standing.features(), &FIT_WEIGHTS) < FIT_THRESHOLD
+    is_below(standing, &FIT_WEIGHTS, FIT_THRESHOLD)
+}
+
+/// The same by other weights.
+pub(crate) fn is_below(standing: &Standing, weights: &[f32], threshold: f32) -> bool {
+    standing.best.clause < LEAST_LIKENESS || score(&standing.features(), weights) < threshold
 }

@@ -224,10 +224,11 @@ pub(crate) fn standing(order: &[Candidate]) -> Standing {
         return Standing::default();
     };
     let next = &others[..others.len().min(NEXT)];
-    let mean = next.iter().map(|other| other.score).sum::<f32>() / next.len().max(1) as f32;
+    let others = next.iter().map(|other| other.parts.likeness());
+    let mean = others.sum::<f32>() / next.len().max(1) as f32;
     Standing {
         best: first.parts,
-        rise: first.score - mean,
+        rise: first.parts.likeness() - mean,
     }
 }
 
@@ -398,6 +399,8 @@ fn second_look(
         searcher,
     );
     let brevity = (BRIEF / query.pieces.len().max(1) as f32).min(1.0);
+    // A long request ends in a question mark whatever it wants.
+    let asks = query.asks && brevity > 0.5;
     let mut dots = vec![0; query.clauses.len()];
     let mut candidates = Vec::with_capacity(slots.len());
     for at in places() {
@@ -408,8 +411,7 @@ fn second_look(
         let parts = Parts {
             exact: false,
             brevity,
-            asks: query.asks,
-            tells: if brevity > 0.5 && telling::tells(name) {
+            tells: if asks && telling::tells(name) {
                 2.0 * brevity - 1.0
             } else {
                 0.0

@@ -9,7 +9,7 @@ use crate::fit::{FEATURES, WEIGHTS, score};
 const STEPS: i32 = 400;
 const BATCH: usize = 150;
 const RATE: f64 = 0.3;
-const DECAY: f64 = 0.001;
+const DECAY: f64 = 0.0001;
 
 /// One query's candidates, worked out once.
 pub(super) struct Sample {
