@@ -5,6 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+/// Characters of a call's detail at most.
+const DETAIL: usize = 80;
+
 /// One call
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,5 +28,15 @@ pub(super) struct Action {
 impl Action {
     pub(super) fn call(&self) -> Call {
         Call::new(self.name.as_str(), Value::Object(self.params.clone()))
+    }
+
+    /// What tells this call from others of the same tool: the start of its first text.
+    pub(super) fn detail(&self) -> Option<String> {
+        let text = self.params.values().find_map(Value::as_str)?;
+        let line = text.lines().next().unwrap_or_default();
+        match line.char_indices().nth(DETAIL) {
+            Some((end, _)) => Some(format!("{}…", &line[..end])),
+            None => Some(line.to_owned()),
+        }
     }
 }

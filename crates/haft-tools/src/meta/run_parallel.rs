@@ -80,6 +80,7 @@ fn together(actions: &[Action], outcomes: &[Outcome], took: Duration) -> Output 
             result.insert("index".into(), index.into());
             result.insert("name".into(), json!(outcome.tool));
             result.insert("label".into(), json!(action.label));
+            result.insert("detail".into(), json!(action.detail()));
             if let Some(handle) = &outcome.meta.handle {
                 result.insert("handle".into(), handle.as_str().into());
             }

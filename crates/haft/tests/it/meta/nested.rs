@@ -109,6 +109,7 @@ async fn the_target_is_judged_and_asked_about_once() {
         let results = &answer(&outcome)["results"];
         assert_eq!(results[0]["success"], want.starts_with("ok"), "{results}");
         assert_eq!(results[1]["success"], true);
+        assert_eq!(results[1]["detail"], "b", "which of several calls it was");
         assert_eq!(
             person.asked().len(),
             2,
