@@ -58,8 +58,7 @@ pub(super) fn parse(text: &str, folder: &str) -> Result<Front, String> {
     let (given, body) = match split(text)? {
         None => (Given::default(), text),
         Some((yaml, body)) => {
-            let given = serde_saphyr::from_str::<Given>(yaml)
-                .map_err(|error| format!("its front matter cannot be read: {error}"))?;
+            let given = serde_saphyr::from_str::<Given>(yaml).map_err(unreadable)?;
             (given, body)
         }
     };
@@ -83,6 +82,15 @@ pub(super) fn parse(text: &str, folder: &str) -> Result<Front, String> {
         requires: given.requires.or(theirs.requires).unwrap_or_default(),
         body,
     })
+}
+
+/// The first line of what the parser says: below it stands a picture of the place, which no table
+/// has room for.
+fn unreadable(error: serde_saphyr::Error) -> String {
+    let said = error.to_string();
+    let line = said.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    format!("its front matter cannot be read: {line}")
 }
 
 /// Front matter and the rest, if there is any.
@@ -140,9 +148,13 @@ mod tests {
         let check = |text: &str, want: &str| {
             let error = parse(text, "folder").unwrap_err();
             assert!(error.starts_with(want), "{error}");
+            assert!(!error.contains('\n'), "{error}");
         };
         check("---\nname: a\n", "its front matter has no end");
-        check("---\nname: [\n---\nb", "its front matter cannot be read");
+        check(
+            "---\nname: [\n---\nb",
+            "its front matter cannot be read: line 1",
+        );
         check(
             "---\nname: Big Name\n---\nb",
             "its name is not usable: `Big Name`",
