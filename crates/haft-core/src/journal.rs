@@ -20,8 +20,7 @@ pub struct Intent {
     pub profile: Option<String>,
     pub autonomy: Option<&'static str>,
     pub args: Arc<Value>,
-    /// Arguments that are somebody's content: a digest of them is kept, not their text
-    pub private: Vec<String>,
+    pub private: Private,
     pub effects: Option<Arc<Effects>>,
     /// Where words of its commands led when it was judged: folder, word, path
     pub resolved: Vec<(PathBuf, String, PathBuf)>,
@@ -30,6 +29,15 @@ pub struct Intent {
     pub ruling: Option<Ruling>,
     /// The caller's own name for this piece of work, the same when it is tried again
     pub key: Option<Arc<str>>,
+}
+
+/// Which arguments are somebody's content: a digest of them is kept, not their text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Private {
+    /// These; `list[].name` is a name in each item of a list
+    Named(Vec<String>),
+    /// Whatever is text: nobody can tell what is what
+    Everything,
 }
 
 /// What policy said.

@@ -30,7 +30,8 @@ pub struct ToolSpec {
     pub aliases: Vec<String>,
     /// Other spellings of its parameters: theirs to ours; `*` is every key that is none
     pub parameter_aliases: BTreeMap<String, String>,
-    /// Parameters that carry somebody's content: records keep a digest of them
+    /// Parameters that carry somebody's content: records keep a digest of them. `list[].name` is a
+    /// name in each item of a list
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub private: Vec<String>,
     pub examples: Vec<Example>,

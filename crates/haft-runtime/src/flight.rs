@@ -51,6 +51,8 @@ pub(crate) struct Landed {
 /// What stages leave for the record.
 #[derive(Default)]
 pub(crate) struct Note {
+    /// The arguments are what the tool asks for, under its own names
+    pub(crate) fits: bool,
     pub(crate) effects: OnceLock<Arc<Effects>>,
     pub(crate) ruling: OnceLock<Ruling>,
     /// Where words of its commands led when it was judged
@@ -79,6 +81,14 @@ impl Flight<'_> {
     pub(crate) fn give_way(&mut self, call: Call) {
         self.cx.resolved(&call.name);
         self.args = call.args;
+        self.fits(false);
+    }
+
+    /// Whether the arguments are what the tool asks for.
+    pub(crate) fn fits(&mut self, fits: bool) {
+        if let Some(note) = &mut self.note {
+            note.fits = fits;
+        }
     }
 
     /// The tool, once its name is resolved.

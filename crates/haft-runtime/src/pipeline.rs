@@ -80,6 +80,7 @@ fn settle(flight: &mut Flight<'_>) -> Result<(usize, Box<dyn Prepared>), ToolErr
         permit::tool(flight, tool)?;
         available::tool(flight, tool)?;
         let prepared = validate::arguments(flight, tool)?;
+        flight.fits(true);
         match prepared.stands_for() {
             None => {
                 flight.cx.dry_run |= prepared.rehearses();

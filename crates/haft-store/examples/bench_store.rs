@@ -40,7 +40,7 @@ fn intent(call_id: String, tool: &str, caller: &Arc<Caller>) -> Intent {
         profile: None,
         autonomy: None,
         args: Arc::new(json!({"path": "src/main.rs", "content": "fn main() {}"})),
-        private: Vec::new(),
+        private: haft_core::Private::Named(Vec::new()),
         effects: Some(Arc::new(
             Effects::none().writes(Resource::File("/home/someone/project/src/main.rs".into())),
         )),

@@ -27,7 +27,7 @@ fn intent(call_id: String, repeat: Repeat) -> Intent {
         profile: None,
         autonomy: None,
         args: Arc::new(json!({"text": "x".repeat(300)})),
-        private: Vec::new(),
+        private: haft_core::Private::Named(Vec::new()),
         effects: None,
         resolved: Vec::new(),
         repeat,

@@ -126,10 +126,14 @@ impl Notes {
             .await
     }
 
-    /// Put one text in the place of everything on a shelf. What was there is kept for undo.
+    /// Put one text in the place of everything on a shelf. What was there is kept for undo; a text
+    /// that is all there is already stays, with what was kept before.
     pub async fn replace(&self, note: NewNote) -> Result<i64, StoreError> {
         let replaced = self.store.write(Durability::Power, move |tx| {
             let shelf = &note.shelf;
+            if let Some(id) = only_note(tx, &note)? {
+                return Ok(id);
+            }
             // Only the last state is kept, so that replacing does not grow without end.
             tx.run(
                 "DELETE FROM notes WHERE namespace = $1 AND scope = $2 AND owner = $3 \
@@ -297,6 +301,25 @@ fn revision(tx: &mut dyn Tx) -> Result<i64, StoreError> {
 fn count_change(tx: &mut dyn Tx) -> Result<(), StoreError> {
     tx.run("UPDATE notes_revision SET revision = revision + 1", &[])
         .map(drop)
+}
+
+/// The note that says just this, if its shelf holds nothing else.
+fn only_note(tx: &mut dyn Tx, note: &NewNote) -> Result<Option<i64>, StoreError> {
+    let [namespace, scope, owner] = on(&note.shelf);
+    let sql = "SELECT id, text, source, trust FROM notes WHERE namespace = $1 AND scope = $2 \
+               AND owner = $3 AND replaced IS NULL";
+    let mut found = Vec::new();
+    tx.each(sql, &[namespace, scope, owner], &mut |row| {
+        let same = row.cell(1)?.text() == Some(note.text.as_str())
+            && row.cell(2)?.text() == note.source.as_deref()
+            && row.cell(3)?.text() == Some(note.trust.as_str());
+        found.push(row.cell(0)?.int().filter(|_| same));
+        Ok(found.len() < 2)
+    })?;
+    Ok(match found[..] {
+        [id] => id,
+        _ => None,
+    })
 }
 
 /// A note went, or came back.

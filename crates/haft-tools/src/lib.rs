@@ -18,7 +18,7 @@ use haft_core::Pack;
 
 pub use file::difference;
 pub use journal::{OpenJournal, ReadJournal};
-pub use memory::{Memory, OpenStore};
+pub use memory::{Memory, OpenStore, namespace_of};
 pub use reach::Reach;
 
 /// Every built-in module with its tools.

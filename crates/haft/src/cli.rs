@@ -537,7 +537,7 @@ pub(crate) enum MemoryAction {
         #[arg(default_value = "knowledge")]
         namespace: String,
         /// Whose: user or project
-        #[arg(long, default_value = "user")]
+        #[arg(long, default_value = "project")]
         scope: String,
     },
 }

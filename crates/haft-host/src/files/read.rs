@@ -364,13 +364,16 @@ fn skip_line(reader: &mut impl BufRead, cancel: &CancelToken) -> Result<bool, Un
     }
 }
 
-/// Everything up to a limit. Counts what comes, not what the size promised: files grow.
+/// Everything up to a limit. Counts what comes, not only what the size promised: files grow.
 pub(super) fn read_capped(
     file: &File,
     limit: u64,
     cancel: &CancelToken,
 ) -> Result<Vec<u8>, Unreadable> {
     const CHUNK: u64 = 1 << 20;
+    if file.metadata().is_ok_and(|now| now.len() > limit) {
+        return Err(Unreadable::TooLarge);
+    }
     let mut data = Vec::new();
     loop {
         if cancel.is_cancelled() {

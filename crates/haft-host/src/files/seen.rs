@@ -71,11 +71,6 @@ impl Sight {
         known.then_some(Sight { kind: *kind, what })
     }
 
-    /// It was read, and not merely written.
-    fn was_read(&self) -> bool {
-        self.kind != WRITTEN
-    }
-
     /// Its content has to be looked at to tell.
     pub(super) fn is_of_content(&self) -> bool {
         self.kind != PART
@@ -124,11 +119,7 @@ impl Seen {
     }
 
     /// What the session read last, by whichever process, unless it wrote the file afterwards.
-    pub(super) fn last_read(&self, session: &str, path: &Path) -> Option<Sight> {
-        self.last(session, path).filter(Sight::was_read)
-    }
-
-    fn last(&self, session: &str, path: &Path) -> Option<Sight> {
+    pub(super) fn last(&self, session: &str, path: &Path) -> Option<Sight> {
         let name = name_of(session, path);
         let kept = self.kept.as_ref().and_then(|kept| kept.last(&name));
         if let Some(sight) = kept.as_deref().and_then(Sight::from_bytes) {
@@ -175,11 +166,11 @@ mod tests {
         let other = Seen::kept_by(shared.clone());
         let sight = other.last("s", path).unwrap();
         assert_eq!(sight, Sight::from(Version::Content(hash)));
-        assert!(sight.was_read());
         assert_eq!(other.last("t", path), None);
         assert_eq!(other.last("s", Path::new("/w/b")), None);
-        other.note("s", path, Version::Written(hash));
-        assert!(!one.last("s", path).unwrap().was_read());
+        let written = Version::Written(blake3::hash(b"two"));
+        other.note("s", path, written);
+        assert_eq!(one.last("s", path), Some(written.into()));
     }
 
     #[test]

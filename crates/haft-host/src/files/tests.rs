@@ -228,6 +228,23 @@ fn an_edit_of_an_outdated_view_is_a_conflict() {
 }
 
 #[test]
+fn what_was_written_and_then_changed_by_others_is_not_written_over() {
+    let f = fixture();
+    let writes = WriteFiles::new(f.workspace.clone());
+    let edits = EditFiles::new(f.workspace.clone());
+    let place = writes.resolve("n.txt").unwrap();
+    let write = |text: &str| run(writes.write(&place, text.into(), &f.cx));
+    write("one").unwrap();
+    write("two").unwrap();
+    std::fs::write(f.at("w/n.txt"), "a person's").unwrap();
+    assert_eq!(write("three").unwrap_err().code, ErrorCode::Conflict);
+    let read = run(edits.read(&place, &f.cx)).map(|_| ());
+    assert_eq!(read.unwrap_err().code, ErrorCode::Conflict);
+    let kept = std::fs::read_to_string(f.at("w/n.txt")).unwrap();
+    assert_eq!(kept, "a person's");
+}
+
+#[test]
 fn a_pipe_is_refused_and_does_not_hang() {
     let f = fixture();
     let mode = rustix::fs::Mode::from_raw_mode(0o600);

@@ -96,11 +96,11 @@ pub(super) fn shown(line: &[u8]) -> Cow<'_, str> {
 }
 
 fn shown_lines(buffer: &[u8], range: Range<usize>) -> Vec<String> {
-    let text = &buffer[range];
-    let text = text.strip_suffix(b"\n").unwrap_or(text);
-    if text.is_empty() && buffer.is_empty() {
+    if range.is_empty() {
         return Vec::new();
     }
+    let text = &buffer[range];
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
     text.split(|&byte| byte == b'\n')
         .map(|line| shown(line.strip_suffix(b"\r").unwrap_or(line)).into_owned())
         .collect()

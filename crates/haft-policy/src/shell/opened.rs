@@ -52,6 +52,7 @@ pub(super) fn git_runs(key: &str) -> bool {
         "smudge",
         "process",
         "askpass",
+        "hookspath",
     ];
     key.starts_with("alias.")
         || key.starts_with("pager.")

@@ -299,14 +299,41 @@ fn git(arguments: &[Word]) -> Vec<Inside> {
                     found.push(Inside::Line(Word::literal(value.trim_start_matches('!'))));
                 }
             }
-            [key, value] if value.starts_with('!') && git_runs(key) => {
+            [key, value] if git_runs(key) && (value.starts_with('!') || sets(&words, key)) => {
                 found.push(Inside::Line(Word::literal(value.trim_start_matches('!'))));
             }
             ["-x" | "--exec", _] => found.push(Inside::Line(arguments[at + 1].clone())),
+            ["-u", _] if words.contains(&"clone") => {
+                found.push(Inside::Line(arguments[at + 1].clone()));
+            }
             _ => {}
         }
     }
+    found.extend(arguments.iter().filter_map(|word| git_joined(&words, word)));
     found
+}
+
+/// Whether git is told to keep a setting under this key. An alias is a word of git's own, unless it
+/// says otherwise.
+fn sets(words: &[&str], key: &str) -> bool {
+    words.contains(&"config") && key.contains('.') && !key.starts_with("alias.")
+}
+
+/// A command that is written right behind the letter of its option.
+fn git_joined(words: &[&str], word: &Word) -> Option<Inside> {
+    const OPTIONS: &[(&str, &str)] = &[("rebase", "-x"), ("difftool", "-x"), ("clone", "-u")];
+    let joined = |(subcommand, option): &(&str, &str)| match words.contains(subcommand) {
+        true => word
+            .text
+            .strip_prefix(option)
+            .filter(|rest| !rest.is_empty()),
+        false => None,
+    };
+    let line = OPTIONS.iter().find_map(joined)?;
+    Some(Inside::Line(Word {
+        exact: word.exact && !word.glob,
+        ..Word::literal(line)
+    }))
 }
 
 fn joined(words: &[Word]) -> Word {

@@ -105,6 +105,36 @@ fn a_word_with_a_star_does_not_walk_past_a_denied_path() {
 }
 
 #[test]
+fn a_rule_for_git_covers_no_program_that_git_would_run() {
+    let config = rules(&["shell.exec(git *)"], &[]);
+    for asked in [
+        "git rebase -xid HEAD~1",
+        "git rebase -x id HEAD~1",
+        "git difftool -y --extcmd=id",
+        "git difftool -y --extc id",
+        "git difftool -xid",
+        "git clone -uid . y",
+        "git clone -u id . y",
+        "git filter-branch --tree-filter id",
+        "git send-email --sendmail-cmd=id x",
+        "git config core.fsmonitor ./evil",
+        "git config --global core.hooksPath hooks",
+        "git config filter.x.clean id",
+        "git config alias.x '!id'",
+    ] {
+        check(&config, asked, Verdict::Ask);
+    }
+    for allowed in [
+        "git config alias.st status",
+        "git config user.name Anna",
+        "git push -u origin main",
+        "git diff -u",
+    ] {
+        check(&config, allowed, Verdict::Allow);
+    }
+}
+
+#[test]
 fn an_exact_rule_is_taken_at_its_word_unless_it_surely_meets_a_deny() {
     let config = rules(
         &["shell.exec(make gen)", "shell.exec(touch gen/x)"],

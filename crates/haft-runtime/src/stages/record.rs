@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use haft_core::{
-    Block, CommandLine, Effects, Ending, Intent, Mode, Outcome, Output, Repeat, Ruling, ToolError,
+    Block, CommandLine, Effects, Ending, ErrorCode, Intent, Mode, Outcome, Output, Private, Repeat,
+    Ruling, ToolError,
 };
 use haft_policy::{Bound, Judgement, shell};
 
@@ -151,16 +152,11 @@ pub(super) fn told(flight: &Flight<'_>) -> Option<Intent> {
     }
     let who = flight.session.who();
     let spec = flight.entry().map(|entry| entry.spec());
-    let mut private = spec.map_or_else(Vec::new, |spec| spec.private.clone());
-    if let (false, Some(spec)) = (private.is_empty(), spec) {
-        // Arguments that did not fit are still under the names they came with.
-        let others = spec.parameter_aliases.iter();
-        let others: Vec<String> = others
-            .filter(|(_, name)| private.contains(name))
-            .map(|(alias, _)| alias.clone())
-            .collect();
-        private.extend(others);
-    }
+    // Arguments that did not fit may be anywhere.
+    let private = match spec {
+        Some(spec) if note.fits || spec.private.is_empty() => Private::Named(spec.private.clone()),
+        _ => Private::Everything,
+    };
     Some(Intent {
         call_id: flight.cx.call_id.clone(),
         tool: flight.cx.tool.clone(),
@@ -191,9 +187,15 @@ pub(super) fn ending(flight: &Flight<'_>, outcome: &Outcome, duration: Duration,
         return;
     };
     let meta = &outcome.meta;
+    let code = outcome.code();
+    let quotes = intent.private == Private::Everything && code == Some(ErrorCode::InputInvalid);
+    let message = outcome.error.as_ref().map(|error| match quotes {
+        true => "the arguments do not fit".to_owned(),
+        false => error.message.clone(),
+    });
     let ending = Ending {
-        code: outcome.code(),
-        message: outcome.error.as_ref().map(|error| error.message.clone()),
+        code,
+        message,
         duration,
         chars: meta.total_chars,
         shown,

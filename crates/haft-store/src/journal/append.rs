@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use haft_core::{Ending, ErrorCode, Intent, Repeat};
+use haft_core::{Ending, ErrorCode, Intent, Private, Repeat};
 use serde_json::Value;
 
 use super::Inner;
@@ -190,23 +190,48 @@ fn arguments(inner: &Inner, intent: &Intent) -> (Option<Value>, usize, bool) {
     }
     let mut args = Value::clone(&intent.args);
     let mut private = false;
-    for name in &intent.private {
-        if let Some(value) = args.get_mut(name) {
-            let text = match value.as_str() {
-                Some(text) => text.to_owned(),
-                None => value.to_string(),
-            };
-            *value = format!(
-                "[{} chars, {}]",
-                text.chars().count(),
-                inner.key.digest(&text)
-            )
-            .into();
-            private = true;
+    let mut hide = |value: &mut Value| {
+        let text = match value.as_str() {
+            Some(text) => text.to_owned(),
+            None => value.to_string(),
+        };
+        let (chars, digest) = (text.chars().count(), inner.key.digest(&text));
+        *value = format!("[{chars} chars, {digest}]").into();
+        private = true;
+    };
+    match &intent.private {
+        Private::Everything => each_text(&mut args, &mut hide),
+        Private::Named(names) => {
+            for name in names {
+                each_named(&mut args, name, &mut hide);
+            }
         }
     }
     let count = (inner.mask)(&mut args);
     (Some(args), count, private)
+}
+
+/// The argument of this name; of `list[].name` the one in each item.
+fn each_named(args: &mut Value, name: &str, change: &mut impl FnMut(&mut Value)) {
+    match name.split_once("[].") {
+        None => args.get_mut(name).into_iter().for_each(change),
+        Some((list, name)) => {
+            let items = args.get_mut(list).and_then(Value::as_array_mut);
+            let named = items.into_iter().flatten();
+            named.filter_map(|item| item.get_mut(name)).for_each(change);
+        }
+    }
+}
+
+fn each_text(value: &mut Value, change: &mut impl FnMut(&mut Value)) {
+    match value {
+        Value::String(_) => change(value),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| each_text(field, change)),
+        _ => {}
+    }
 }
 
 fn add_ending(inner: &Inner, body: &mut Body, ending: &Ending) {

@@ -94,7 +94,7 @@ pub(crate) fn intent(call_id: &str, tool: &str, args: Value) -> Intent {
         profile: None,
         autonomy: None,
         args: Arc::new(args),
-        private: Vec::new(),
+        private: haft_core::Private::Named(Vec::new()),
         effects: Some(Arc::new(
             Effects::none().writes(Resource::File("/w/a".into())),
         )),

@@ -43,7 +43,7 @@ fn secrets_and_private_content_never_reach_the_file() {
         "memory.store",
         json!({"text": "the cat sleeps on tuesdays", "token": "hunter2"}),
     );
-    call.private = vec!["text".into()];
+    call.private = haft_core::Private::Named(vec!["text".into()]);
     journal.ended(call, None, ending());
     journal.store().close();
     let line = home.journal().list(&Filter::default()).unwrap().remove(0);

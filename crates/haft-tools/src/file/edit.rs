@@ -1,6 +1,8 @@
 //! Replaces exact text. Where the text is not there, the answer says where it nearly is; where
 //! it is there more than once, how often. It never picks a place by itself.
 
+use std::borrow::Cow;
+
 use haft_core::{
     Effects, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
@@ -187,12 +189,7 @@ fn apply_one(text: &str, change: &Change, crlf: bool) -> Result<(String, usize),
             "the text to find and its replacement are the same",
         ));
     }
-    // New lines get the file's own line ends.
-    let replace = if crlf && !replace.contains('\r') {
-        replace.replace('\n', "\r\n")
-    } else {
-        replace.clone()
-    };
+    let replace = with_line_ends(replace, crlf);
     let starts = starts_of(text, search);
     match starts.as_slice() {
         [] => Err(not_found(text, search)),
@@ -256,7 +253,15 @@ fn first_line(text: &str) -> String {
     }
 }
 
-fn has_crlf_only(text: &str) -> bool {
+/// New lines get the file's own line ends.
+pub(super) fn with_line_ends(text: &str, crlf: bool) -> Cow<'_, str> {
+    match crlf && !text.contains('\r') {
+        true => text.replace('\n', "\r\n").into(),
+        false => text.into(),
+    }
+}
+
+pub(super) fn has_crlf_only(text: &str) -> bool {
     let all = text.matches('\n').count();
     all > 0 && text.matches("\r\n").count() == all
 }

@@ -68,7 +68,7 @@ impl Memory {
                 Some(agent) => agent.to_string(),
                 None => {
                     return Err(ToolError::input_invalid("this caller has no agent name")
-                        .hint("use the scope `session`, `project` or `user`"));
+                        .hint("use the scope `session` or `project`"));
                 }
             },
         })
@@ -170,6 +170,23 @@ pub(super) fn told(error: &StoreError) -> ToolError {
 }
 
 /// A namespace as it may be written.
+/// The namespace that a heading means.
+pub fn namespace_of(heading: &str) -> String {
+    if let Ok(namespace) = checked(heading.trim()) {
+        return namespace;
+    }
+    let words = heading.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<String> = words
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let name: String = words.join("-").chars().take(LONGEST_NAMESPACE).collect();
+    match name.is_empty() {
+        true => NAMESPACES[0].to_owned(),
+        false => name,
+    }
+}
+
 pub(super) fn checked(namespace: &str) -> Result<String, ToolError> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let good = !namespace.is_empty()

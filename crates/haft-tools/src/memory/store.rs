@@ -3,13 +3,13 @@
 use haft_core::{
     Effects, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_store::{NewNote, Trust};
+use haft_store::NewNote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::power::{Memory, told};
-use super::told::{ScopeName, changes};
+use super::told::{ScopeName, changes, trust_in};
 
 /// Keep a note for later: a fact, a way of doing something, the state of a project, something
 /// learned. A note that is there already is not kept twice. Other sessions find it by meaning, in
@@ -25,7 +25,8 @@ pub(super) struct Store {
     #[serde(default)]
     #[schemars(extend("x-aliases" = ["category", "type", "key"]))]
     namespace: Option<String>,
-    /// For whom it is; `user` if not given, `project` for `project-state`
+    /// For whom it is; if not given, `user` where that is open and else `project`; `project` for
+    /// `project-state`
     #[serde(default)]
     scope: Option<ScopeName>,
     /// Where it comes from, if not from the user or yourself: a page, a file, a mail. Such a note
@@ -69,15 +70,11 @@ impl Tool for Store {
     async fn run(self, power: &Memory, cx: &ToolContext) -> ToolResult {
         let shelf = power.shelf(cx, self.namespace.as_deref(), self.scope.map(Into::into))?;
         let (namespace, scope) = (shelf.namespace.clone(), shelf.scope);
-        let trust = match self.source {
-            Some(_) => Trust::Untrusted,
-            None => Trust::Agent,
-        };
         let note = NewNote {
             shelf,
             text: self.text,
+            trust: trust_in(self.source.as_deref()),
             source: self.source,
-            trust,
         };
         let (id, stored) = power
             .notes()?

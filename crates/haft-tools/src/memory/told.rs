@@ -31,11 +31,21 @@ impl From<ScopeName> for Scope {
     }
 }
 
+/// What somebody else wrote is not believed.
+pub(super) fn trust_in(source: Option<&str>) -> Trust {
+    match source {
+        Some(_) => Trust::Untrusted,
+        None => Trust::Agent,
+    }
+}
+
+/// A source stands in quotes, and further lines of a text are set in, so that nothing a note says
+/// passes for the beginning of another one.
 pub(super) fn line(note: &Note) -> String {
     let from = note
         .source
         .as_deref()
-        .map_or_else(String::new, |source| format!(", from {source}"));
+        .map_or_else(String::new, |source| format!(", from {source:?}"));
     let doubt = match note.trust {
         Trust::Untrusted => ", not trusted",
         Trust::User | Trust::Agent => "",
@@ -45,7 +55,7 @@ pub(super) fn line(note: &Note) -> String {
         note.id,
         note.namespace,
         note.scope.as_str(),
-        note.text
+        note.text.replace('\n', "\n    ")
     )
 }
 

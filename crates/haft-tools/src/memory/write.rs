@@ -3,13 +3,13 @@
 use haft_core::{
     Effects, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_store::{NewNote, Trust};
+use haft_store::NewNote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::power::{Memory, told};
-use super::told::{ScopeName, changes};
+use super::told::{ScopeName, changes, trust_in};
 
 /// Replace the notes of a namespace by one text. What was there is kept, and comes back with
 /// `undo`. To add a note, use `memory.store`.
@@ -24,9 +24,14 @@ pub(super) struct Write {
     #[serde(default)]
     #[schemars(extend("x-aliases" = ["content", "value"]))]
     text: Option<String>,
-    /// For whom it is; `user` if not given, `project` for `project-state`
+    /// For whom it is; if not given, `user` where that is open and else `project`; `project` for
+    /// `project-state`
     #[serde(default)]
     scope: Option<ScopeName>,
+    /// Where it comes from, if not from the user or yourself: a page, a file, a mail. Such a text is
+    /// marked as not trusted
+    #[serde(default)]
+    source: Option<String>,
     /// Take the last replacement back
     #[serde(default)]
     undo: bool,
@@ -34,7 +39,8 @@ pub(super) struct Write {
 
 impl Tool for Write {
     const NAME: &'static str = "memory.write";
-    const REPEAT: Repeat = Repeat::Idempotent;
+    /// Taking back twice is not taking back once.
+    const REPEAT: Repeat = Repeat::Unsafe;
     type Power = Memory;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
@@ -81,8 +87,8 @@ impl Tool for Write {
                 let note = NewNote {
                     shelf,
                     text,
-                    source: None,
-                    trust: Trust::Agent,
+                    trust: trust_in(self.source.as_deref()),
+                    source: self.source,
                 };
                 let id = notes.replace(note).await.map_err(|error| told(&error))?;
                 format!("{namespace} is replaced, by note {id}")

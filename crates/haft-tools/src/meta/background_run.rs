@@ -124,6 +124,7 @@ impl Tool for BackgroundRun {
             .titled("Run a tool in the background")
             .risk(Risk::Medium)
             .side_effects(&["those of the tool that is started"])
+            .private(&["params"])
             .example("See what runs", json!({"list_tasks": true}), json!({}));
         spec.timeout = Some(DEADLINE);
         spec

@@ -28,6 +28,7 @@ impl Tool for ExecuteTool {
             .titled("Call a tool")
             .risk(Risk::Medium)
             .side_effects(&["those of the tool that is called"])
+            .private(&["params"])
             .example(
                 "Read a file",
                 json!({"name": "file.read", "params": {"path": "notes.txt"}}),

@@ -43,6 +43,7 @@ impl Tool for RunParallel {
             .titled("Make many calls at once")
             .risk(Risk::Medium)
             .side_effects(&["those of the tools that are called"])
+            .private(&["actions[].params"])
             .example(
                 "Read two files",
                 json!({"actions": [

@@ -164,6 +164,8 @@ fn transforming() {
         (f.content("ignored.txt"), f.content(".hidden.txt")),
         ("one\n".into(), "one\n".into())
     );
+    let f = check(transform("sub/b.txt", "one", "1\n2"), "sub/b.txt:1");
+    assert_eq!(f.content("sub/b.txt"), "1\r\n2\r\n");
     check(transform("*.txt", "two", ""), "a.txt:1");
     check(transform("*.txt", "nowhere", "x"), "");
     check(

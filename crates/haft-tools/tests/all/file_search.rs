@@ -123,6 +123,11 @@ fn the_other_modes() {
         "a.txt-1- one\na.txt:2: Two\na.txt-3- three\n--\na.txt-5- five two\na.txt:6: six\n",
     );
     check(
+        json!({"pattern": "one", "context": 2, "path": "a.txt"}),
+        json!({"matches": [{"path": a, "line": 1, "content": "one", "after": ["Two", "three"]}]}),
+        "a.txt:1: one\na.txt-2- Two\na.txt-3- three\n",
+    );
+    check(
         json!({"pattern": "three\nfour", "multiline": true}),
         json!({"matches": [{"path": a, "line": 3, "content": "three\nfour"}]}),
         "a.txt:3: three\\nfour\n",

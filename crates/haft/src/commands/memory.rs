@@ -28,7 +28,7 @@ pub(crate) fn run(command: cli::Memory) -> Result<u8> {
             Ok(0)
         }
         MemoryAction::Import { file } => {
-            let found = from_markdown(&input::file(&file)?)?;
+            let found = from_markdown(&input::file(&file)?, &project()?)?;
             let added = add(&notes, found)?;
             print::line(&format!("{added} notes were added"));
             Ok(0)
@@ -79,9 +79,7 @@ fn edit(notes: &Notes, namespace: String, scope: &str) -> Result<u8> {
         bail!(Usage(format!("not `user` or `project`: `{scope}`")));
     };
     let owner = match scope {
-        Scope::Project => config::absolute(&workspace_of(None)?)?
-            .to_string_lossy()
-            .into_owned(),
+        Scope::Project => project()?,
         _ => String::new(),
     };
     let shelf = Shelf {
@@ -93,11 +91,8 @@ fn edit(notes: &Notes, namespace: String, scope: &str) -> Result<u8> {
         note.namespace == shelf.namespace && note.scope == scope && note.owner == shelf.owner
     };
     let all = notes.after(0).map_err(failed)?;
-    let texts: Vec<&str> = all
-        .iter()
-        .filter(|note| on_shelf(note))
-        .map(|note| note.text.as_str())
-        .collect();
+    let here: Vec<&Note> = all.iter().filter(|note| on_shelf(note)).collect();
+    let texts: Vec<&str> = here.iter().map(|note| note.text.as_str()).collect();
     let before = texts.join("\n");
     let after = haft_host::edit_text(&editor, &before).context("the editor")?;
     if after == before {
@@ -107,13 +102,30 @@ fn edit(notes: &Notes, namespace: String, scope: &str) -> Result<u8> {
     let note = NewNote {
         shelf,
         text: after.trim_end_matches('\n').to_owned(),
-        source: None,
-        trust: Trust::User,
+        source: sources(&here),
+        trust: match here.iter().any(|note| note.trust == Trust::Untrusted) {
+            true => Trust::Untrusted,
+            false => Trust::User,
+        },
     };
     let engine = tokio::runtime::Builder::new_current_thread().build()?;
     engine.block_on(notes.replace(note)).map_err(failed)?;
     print::line("saved; what was there is kept for `memory.write` with `undo`");
     Ok(0)
+}
+
+/// Where a text comes from that is made of these.
+fn sources(notes: &[&Note]) -> Option<String> {
+    let mut sources: Vec<&str> = notes.iter().filter_map(|n| n.source.as_deref()).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    (!sources.is_empty()).then(|| sources.join(", "))
+}
+
+/// Whose notes those of this workspace are.
+fn project() -> Result<String> {
+    let workspace = config::absolute(&workspace_of(None)?)?;
+    Ok(workspace.to_string_lossy().into_owned())
 }
 
 const MARK: &str = "<!-- note";
@@ -149,16 +161,17 @@ fn to_markdown(notes: &[Note]) -> String {
     text
 }
 
-/// The notes again. Text without a comment before it is a note of the user's own.
-fn from_markdown(text: &str) -> Result<Vec<NewNote>> {
+/// The notes again. Text without a comment before it is a note of the user's own, for the project
+/// where it is imported: there every agent finds it.
+fn from_markdown(text: &str, project: &str) -> Result<Vec<NewNote>> {
     let mut notes: Vec<(NewNote, Vec<&str>)> = Vec::new();
     let mut namespace = "knowledge".to_owned();
     let mut open = false;
     let own = |namespace: &str| NewNote {
         shelf: Shelf {
             namespace: namespace.to_owned(),
-            scope: Scope::User,
-            owner: String::new(),
+            scope: Scope::Project,
+            owner: project.to_owned(),
         },
         text: String::new(),
         source: None,
@@ -166,7 +179,7 @@ fn from_markdown(text: &str) -> Result<Vec<NewNote>> {
     };
     for (at, line) in text.split('\n').enumerate() {
         if let Some(name) = line.strip_prefix("# ") {
-            namespace = name.trim().to_owned();
+            namespace = haft_tools::namespace_of(name);
             open = false;
         } else if let Some(about) = line.strip_prefix(MARK) {
             let about = about.trim().trim_end_matches("-->");
@@ -234,7 +247,7 @@ mod tests {
             note(3, "knowledge", "ü 漢\n  indented", None),
         ];
         let text = to_markdown(&notes);
-        let back = from_markdown(&text).unwrap();
+        let back = from_markdown(&text, "/w").unwrap();
         assert_eq!(back.len(), 3);
         for note in &notes {
             let found = back.iter().find(|found| found.text == note.text);
@@ -244,12 +257,17 @@ mod tests {
             assert_eq!(found.source, note.source);
             assert_eq!(found.trust, note.trust);
         }
-        let own = from_markdown("just a thought\nof mine\n\n# methods\n\ntest first\n").unwrap();
+        let own = "just a thought\nof mine\n\n# My methods (2026)\n\ntest first\n";
+        let own = from_markdown(own, "/w").unwrap();
         assert_eq!(own[0].text, "just a thought\nof mine");
         assert_eq!(
-            (own[1].shelf.namespace.as_str(), own[1].trust),
-            ("methods", Trust::User)
+            (own[0].shelf.scope, own[0].shelf.owner.as_str()),
+            (Scope::Project, "/w")
         );
-        assert!(from_markdown("<!-- note {broken -->\n").is_err());
+        assert_eq!(
+            (own[1].shelf.namespace.as_str(), own[1].trust),
+            ("my-methods-2026", Trust::User)
+        );
+        assert!(from_markdown("<!-- note {broken -->\n", "/w").is_err());
     }
 }

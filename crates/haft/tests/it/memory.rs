@@ -30,6 +30,39 @@ fn a_note_is_found_by_meaning_in_the_next_process_and_then_forgotten() {
     place.run(["journal", "verify"]).exits(0);
 }
 
+/// However a note came in, what it says is nowhere after it was forgotten.
+#[test]
+fn a_note_is_in_no_record_however_it_was_given() {
+    let place = Place::new();
+    let secret = "Sundaynightbackup";
+    let nested = json!({"name": "memory.store", "params": {"text": secret}});
+    place.call("run_parallel", &json!({"actions": [nested]}), &[]);
+    place.call("execute_tool", &nested, &[]);
+    place.call("background_run", &nested, &[]);
+    for wrong in [
+        json!({"text": [secret]}),
+        json!({"txt": secret}),
+        json!({"text": "x", "scope": secret}),
+    ] {
+        place.call("memory.store", &wrong, &[]);
+        let through = json!({"name": "memory.store", "params": wrong});
+        place.call("execute_tool", &through, &[]);
+        place.call("run_parallel", &json!({"actions": [through]}), &[]);
+    }
+    place.call("memory.nosuch", &json!({"text": secret}), &[]);
+    place.call(
+        "memory.forget",
+        &json!({"namespace": "knowledge"}),
+        &["--yes"],
+    );
+    for entry in std::fs::read_dir(&place.home).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        assert!(!text.contains(secret), "{}", path.display());
+    }
+}
+
 #[test]
 fn notes_are_exported_imported_and_edited() {
     let place = Place::new();

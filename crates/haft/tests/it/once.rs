@@ -151,7 +151,7 @@ fn helper_that_intends_and_dies() {
         profile: None,
         autonomy: None,
         args: Arc::new(args),
-        private: Vec::new(),
+        private: haft_core::Private::Named(Vec::new()),
         effects: Some(Arc::new(Effects::anything())),
         resolved: Vec::new(),
         repeat: Repeat::Idempotent,

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::diff;
+use super::edit::{has_crlf_only, with_line_ends};
 use crate::kept;
 use plan::{Plan, Planned};
 
@@ -196,7 +197,8 @@ impl Batch {
     ) -> Result<(Snapshot, String), ToolError> {
         let before = files.read(place, cx).await?;
         let (find, replace) = self.texts()?;
-        let after = before.text.replace(find, replace);
+        let replace = with_line_ends(replace, has_crlf_only(&before.text));
+        let after = before.text.replace(find, &replace);
         Ok((before, after))
     }
 
@@ -269,7 +271,12 @@ impl Batch {
             });
         }
         if plan.changes.is_empty() {
-            text.push_str(&format!("nothing to do: no file fits `{}`\n", self.pattern));
+            let holds = match self.operation {
+                Operation::Transform => " and holds the text to find",
+                Operation::Rename | Operation::Move => "",
+            };
+            let pattern = &self.pattern;
+            text.push_str(&format!("nothing to do: no file fits `{pattern}`{holds}\n"));
         }
         for (path, reason) in &plan.skipped {
             text.push_str(&format!("[skipped {}: {reason}]\n", path.display()));
