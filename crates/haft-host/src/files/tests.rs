@@ -228,6 +228,16 @@ fn an_edit_of_an_outdated_view_is_a_conflict() {
 }
 
 #[test]
+fn the_workspace_is_no_file_to_write() {
+    let f = fixture();
+    let writes = WriteFiles::new(f.workspace.clone());
+    for path in [".", "./", "sub/.."] {
+        let error = writes.resolve(path).unwrap_err();
+        assert!(error.message.contains("is a directory"), "{error}");
+    }
+}
+
+#[test]
 fn what_was_written_and_then_changed_by_others_is_not_written_over() {
     let f = fixture();
     let writes = WriteFiles::new(f.workspace.clone());

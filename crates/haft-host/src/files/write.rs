@@ -49,7 +49,11 @@ impl WriteFiles {
     }
 
     pub fn resolve(&self, path: &str) -> Result<Resolved, ToolError> {
-        self.workspace.resolve_for_writing(path)
+        let place = self.workspace.resolve_for_writing(path)?;
+        match place.relative() == Path::new("") {
+            true => Err(is_directory(place.path())),
+            false => Ok(place),
+        }
     }
 
     /// Give a file this content, making folders on the way. A conflict if this session has read

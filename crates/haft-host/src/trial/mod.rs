@@ -3,9 +3,11 @@
 
 mod changes;
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -269,6 +271,17 @@ impl Trial {
             read(&self.workspace, &change.before),
             read(&self.dir.join(UPPER), &change.after),
         )
+    }
+}
+
+impl Trial {
+    /// Where a link would lead that it would make.
+    pub fn target(&self, change: &Change) -> Option<PathBuf> {
+        change.after.as_ref().filter(|one| one.kind == Kind::Link)?;
+        let mut tree = Tree::open(&self.dir.join(UPPER)).ok()?;
+        let (folder, name) = tree.parent(&change.path).ok()?;
+        let target = readlinkat(folder, name, Vec::new()).ok()?;
+        Some(OsStr::from_bytes(target.as_bytes()).into())
     }
 }
 

@@ -72,7 +72,7 @@ fn answer(trial: &Trial) -> Output {
     Output::text(format!("applied: {counts}")).and_structured(json!({
         "id": trial.id,
         "applied": true,
-        "changes": listed(&trial.changes),
+        "changes": listed(trial),
         "changeCount": trial.changes.len(),
     }))
 }

@@ -30,7 +30,7 @@ pub(super) fn answer(finished: &Finished, trial: &Trial, workdir: &str, told: &s
     let mut text = told.to_owned();
     text.push_str(&format!("\n[would change: {}]\n", counts(&trial.changes)));
     for change in trial.changes.iter().take(SHOWN) {
-        text.push_str(&format!("{}\n", line(change)));
+        text.push_str(&format!("{}\n", line(trial, change)));
     }
     if trial.changes.len() > SHOWN {
         text.push_str(&format!("… and {} more\n", trial.changes.len() - SHOWN));
@@ -59,7 +59,7 @@ pub(super) fn answer(finished: &Finished, trial: &Trial, workdir: &str, told: &s
         "truncated": finished.truncated,
         "workdir": workdir,
         "isolation": finished.level.as_str(),
-        "changes": listed(&trial.changes),
+        "changes": listed(trial),
         "changeCount": trial.changes.len(),
         "diff": diff,
         "leftOut": left_out,
@@ -68,16 +68,30 @@ pub(super) fn answer(finished: &Finished, trial: &Trial, workdir: &str, told: &s
 }
 
 /// Every change as data.
-pub(super) fn listed(changes: &[Change]) -> Vec<Value> {
+pub(super) fn listed(trial: &Trial) -> Vec<Value> {
     let one = |change: &Change| {
-        json!({
+        let mut one = json!({
             "path": change.path.to_string_lossy(),
             "change": verb(change),
             "kind": kind(change),
             "bytes": change.after.as_ref().or(change.before.as_ref()).map(|state| state.size),
-        })
+        });
+        if let Some(target) = trial.target(change) {
+            one["target"] = target.to_string_lossy().into();
+        }
+        if let Some((before, after)) = modes(change) {
+            one["mode"] = json!([before, after]);
+        }
+        one
     };
-    changes.iter().map(one).collect()
+    trial.changes.iter().map(one).collect()
+}
+
+/// Who may do what with it, before and after, where that changes.
+fn modes(change: &Change) -> Option<(String, String)> {
+    let (before, after) = (change.before.as_ref()?, change.after.as_ref()?);
+    let shown = |mode: u32| format!("{mode:04o}");
+    (before.mode != after.mode).then(|| (shown(before.mode), shown(after.mode)))
 }
 
 /// How many of each, in words.
@@ -111,9 +125,16 @@ fn kind(change: &Change) -> &'static str {
     }
 }
 
-fn line(change: &Change) -> String {
+fn line(trial: &Trial, change: &Change) -> String {
     let mark = if kind(change) == "folder" { "/" } else { "" };
-    format!("{} {}{mark}", verb(change), change.path.display())
+    let mut line = format!("{} {}{mark}", verb(change), change.path.display());
+    if let Some(target) = trial.target(change) {
+        line.push_str(&format!(" -> {}", target.display()));
+    }
+    if let Some((before, after)) = modes(change) {
+        line.push_str(&format!(" (mode {before} to {after})"));
+    }
+    line
 }
 
 /// The changed and added files as diffs, as far as they are text and there is room.

@@ -25,6 +25,7 @@ fn main() {
         // The flags that `cargo test` passes on choose among tests; here all run or none.
         _ if arguments.iter().any(|word| word == "--list") => {}
         _ => {
+            a_dry_run_tells_where_links_lead_and_who_may_do_what();
             a_dry_run_tells_and_a_commit_does();
             deleting_everything_names_every_file();
             a_changed_file_is_a_conflict();
@@ -130,6 +131,15 @@ impl Fixture {
         names.sort();
         names
     }
+}
+
+fn a_dry_run_tells_where_links_lead_and_who_may_do_what() {
+    let (told, text) = fixture().dry_run("ln -s /etc/passwd l; chmod 600 a.txt");
+    let changes = &told["changes"];
+    assert_eq!(changes[0]["mode"][1], "0600", "{changes}");
+    assert_eq!(changes[1]["target"], "/etc/passwd", "{changes}");
+    assert!(text.contains("added l -> /etc/passwd\n"), "{text}");
+    assert!(text.contains(" to 0600)\n"), "{text}");
 }
 
 fn a_dry_run_tells_and_a_commit_does() {
