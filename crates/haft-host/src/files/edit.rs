@@ -68,7 +68,7 @@ pub(super) fn snapshot(
     let told = |error: Unreadable| error.told(place, opened.size);
     let content = read_capped(&opened.file, TEXT_LIMIT, cancel).map_err(told)?;
     let last = match known {
-        Known::Latest => workspace.seen.last(session, place.path()),
+        Known::Latest => workspace.seen.last_read(session, place.path()),
         Known::AnyState => None,
     };
     if last.is_some_and(|sight| sight.is_stale(opened.stamp, &content)) {

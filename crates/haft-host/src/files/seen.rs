@@ -24,6 +24,8 @@ pub(super) enum Version {
     Part(Stamp),
     /// The session itself wrote it
     Written(blake3::Hash),
+    /// The same, and it had read the file before
+    Rewritten(blake3::Hash),
 }
 
 /// A version as it is kept.
@@ -36,15 +38,17 @@ pub(super) struct Sight {
 const CONTENT: u8 = 1;
 const PART: u8 = 2;
 const WRITTEN: u8 = 3;
+const REWRITTEN: u8 = 4;
 
 impl From<Version> for Sight {
     fn from(version: Version) -> Self {
         let mut what = [0; Stamp::SIZE];
         let kind = match version {
-            Version::Content(hash) | Version::Written(hash) => {
+            Version::Content(hash) | Version::Written(hash) | Version::Rewritten(hash) => {
                 what[..blake3::OUT_LEN].copy_from_slice(hash.as_bytes());
                 match version {
                     Version::Content(_) => CONTENT,
+                    Version::Rewritten(_) => REWRITTEN,
                     _ => WRITTEN,
                 }
             }
@@ -67,8 +71,18 @@ impl Sight {
     fn from_bytes(bytes: &[u8]) -> Option<Sight> {
         let (kind, what) = bytes.split_first()?;
         let what = what.try_into().ok()?;
-        let known = (CONTENT..=WRITTEN).contains(kind);
+        let known = (CONTENT..=REWRITTEN).contains(kind);
         known.then_some(Sight { kind: *kind, what })
+    }
+
+    /// It was read, and not written since.
+    fn was_read(&self) -> bool {
+        matches!(self.kind, CONTENT | PART)
+    }
+
+    /// It was read once, and not merely written.
+    fn is_known(&self) -> bool {
+        self.kind != WRITTEN
     }
 
     /// Its content has to be looked at to tell.
@@ -107,6 +121,10 @@ impl Seen {
     }
 
     pub(super) fn note(&self, session: &str, path: &Path, version: Version) {
+        let version = match (version, self.last_known(session, path)) {
+            (Version::Written(hash), Some(_)) => Version::Rewritten(hash),
+            (version, _) => version,
+        };
         let (name, sight) = (name_of(session, path), Sight::from(version));
         if let Some(kept) = &self.kept {
             kept.keep(&name, &sight.to_bytes());
@@ -118,8 +136,20 @@ impl Seen {
         here.insert(name, sight);
     }
 
-    /// What the session read last, by whichever process, unless it wrote the file afterwards.
-    pub(super) fn last(&self, session: &str, path: &Path) -> Option<Sight> {
+    /// What the session knows of a file that it has read, by whichever process, its own writes
+    /// included. What it only ever wrote it may write again: several of its processes may do so at
+    /// once.
+    pub(super) fn last_known(&self, session: &str, path: &Path) -> Option<Sight> {
+        self.last(session, path).filter(Sight::is_known)
+    }
+
+    /// What the session read last, unless it wrote the file afterwards: an edit finds its text in
+    /// what is there now, or does not.
+    pub(super) fn last_read(&self, session: &str, path: &Path) -> Option<Sight> {
+        self.last(session, path).filter(Sight::was_read)
+    }
+
+    fn last(&self, session: &str, path: &Path) -> Option<Sight> {
         let name = name_of(session, path);
         let kept = self.kept.as_ref().and_then(|kept| kept.last(&name));
         if let Some(sight) = kept.as_deref().and_then(Sight::from_bytes) {
@@ -170,7 +200,12 @@ mod tests {
         assert_eq!(other.last("s", Path::new("/w/b")), None);
         let written = Version::Written(blake3::hash(b"two"));
         other.note("s", path, written);
-        assert_eq!(one.last("s", path), Some(written.into()));
+        let known = Version::Rewritten(blake3::hash(b"two"));
+        assert_eq!(one.last_known("s", path), Some(known.into()));
+        assert_eq!(one.last_read("s", path), None);
+        let unread = Path::new("/w/unread");
+        other.note("s", unread, written);
+        assert_eq!(one.last_known("s", unread), None);
     }
 
     #[test]

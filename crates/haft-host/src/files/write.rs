@@ -169,15 +169,15 @@ fn put(
     Ok(lost)
 }
 
-/// What must be there for what a session has read or written last to be still true. A file that is
-/// gone cannot be overwritten.
+/// What must be there for what a session has read, and perhaps written since, to be still true. A
+/// file that is gone cannot be overwritten.
 fn as_read(
     workspace: &Workspace,
     place: &Resolved,
     session: &str,
     cancel: &CancelToken,
 ) -> Result<Expected, ToolError> {
-    let Some(sight) = workspace.seen.last(session, place.path()) else {
+    let Some(sight) = workspace.seen.last_known(session, place.path()) else {
         return Ok(Expected::Anything);
     };
     let handle = workspace.handle(place);

@@ -119,9 +119,13 @@ fn every_name_reaches_its_tool() {
 #[test]
 fn every_parameter_spelling_is_understood() {
     let place = Place::new();
-    let check = |tool: &str, args: Value, expected: &str| {
+    let mut number = 0;
+    let mut check = |tool: &str, args: Value, expected: &str| {
         place.file("notes.txt", "one two one\n");
-        let outcome = place.call(tool, &args, &["--yes"]);
+        number += 1;
+        // Each in a session of its own, which has not seen the file as it was.
+        let session = format!("--session=s{number}");
+        let outcome = place.call(tool, &args, &["--yes", &session]);
         assert_eq!(verdict(&outcome), "ok", "{tool} {args}: {outcome}");
         let after = place.read("notes.txt");
         let told = format!("{}|{}", text(&outcome), after);
