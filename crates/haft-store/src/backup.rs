@@ -96,11 +96,10 @@ pub(crate) fn restore(
     let mut aside = None;
     if store.exists() {
         nobody_writes(store)?;
-        let old = store.with_extension("db.before-restore");
+        let old = name_aside(store)?;
         fs::rename(store, &old).map_err(failed)?;
         for end in ["-wal", "-shm"] {
             let (from, to) = (with_end(store, end), with_end(&old, end));
-            let _ = fs::remove_file(&to);
             if from.exists() {
                 fs::rename(&from, &to).map_err(failed)?;
             }
@@ -110,6 +109,29 @@ pub(crate) fn restore(
     let _ = fs::remove_file(with_end(store, &format!(".{MARKER}")));
     put(&fresh, store)?;
     Ok(aside)
+}
+
+/// A name for what is set aside that nothing has yet: what an earlier restore kept is never
+/// overwritten. The name is taken by making an empty file under it.
+fn name_aside(store: &Path) -> Result<PathBuf, StoreError> {
+    let mut count = 1;
+    loop {
+        let end = match count {
+            1 => ".before-restore".to_owned(),
+            _ => format!(".before-restore-{count}"),
+        };
+        let name = with_end(store, &end);
+        let taken = ["-wal", "-shm"].map(|end| with_end(&name, end).symlink_metadata().is_ok());
+        let made = match taken {
+            [false, false] => fs::File::create_new(&name),
+            _ => Err(std::io::ErrorKind::AlreadyExists.into()),
+        };
+        match made {
+            Ok(_) => return Ok(name),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => count += 1,
+            Err(error) => return Err(StoreError::io(&name.display().to_string(), &error)),
+        }
+    }
 }
 
 fn with_end(path: &Path, end: &str) -> PathBuf {

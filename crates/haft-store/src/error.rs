@@ -8,6 +8,8 @@ pub enum StoreError {
     /// Nothing is written to a store that contradicts itself
     #[error("the store is damaged: {0}")]
     Damaged(String),
+    #[error("the key that signed the journal is gone: `{0}`")]
+    KeyGone(String),
     #[error(
         "the store was written by a newer haft: its version is {found}, this haft knows {known}"
     )]
@@ -31,6 +33,9 @@ impl StoreError {
         match self {
             StoreError::Damaged(_) => Some(
                 "look with `haft journal verify`; go back with `haft restore FILE`, or go on from what is there with `haft journal accept`",
+            ),
+            StoreError::KeyGone(_) => Some(
+                "put it back, or start from a copy with `haft restore FILE`: without the key what it says is taken over unproven",
             ),
             StoreError::Newer { .. } => Some("use that newer haft, or another `HAFT_HOME`"),
             StoreError::Full => Some("make room on the disk, or run `haft gc`; then call again"),

@@ -31,8 +31,8 @@ pub use cell::{Cell, Row, Tx};
 pub use changes::Changes;
 pub use error::StoreError;
 pub use journal::{
-    Economy, Fault, Filter, Journal, JournalConfig, JournalLimits, Line, Mask, Records, Settled,
-    State, Stats, Verified, chart,
+    Economy, Fault, Filter, Journal, JournalConfig, JournalLimits, Line, Mask, Records, Restored,
+    Settled, State, Stats, Verified, chart,
 };
 pub use notes::{NewNote, Note, Notes, Revision, Scope, Shelf, Trust};
 pub use results::Results;

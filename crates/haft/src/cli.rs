@@ -69,8 +69,14 @@ pub(crate) enum Command {
     /// Remove what is kept beyond the limits of the config
     Gc(Gc),
     /// Copy what lasts to a file
+    ///
+    /// The copy holds the database: the journal, notes, rules answered with "always". Whole results
+    /// and what undo puts back (`blobs`), `journal.key`, the config and secrets are not in it.
     Backup(Backup),
     /// Put a copy back
+    ///
+    /// Where haft's home has no `journal.key`, a new one is made, and what the copy says is taken
+    /// over unproven.
     Restore(Restore),
 }
 

@@ -18,15 +18,16 @@ pub(super) struct Key {
 }
 
 impl Key {
+    pub(super) fn is_there(home: &Path) -> bool {
+        home.join(FILE).exists()
+    }
+
     /// The key of this home; a new one where nothing was signed yet.
     pub(super) fn load(home: &Path, something_is_signed: bool) -> Result<Key, StoreError> {
         let path = home.join(FILE);
         if !path.exists() {
             if something_is_signed {
-                return Err(StoreError::Damaged(format!(
-                    "the key that signed the journal is gone: `{}`",
-                    path.display()
-                )));
+                return Err(StoreError::KeyGone(path.display().to_string()));
             }
             make(&path)?;
         }

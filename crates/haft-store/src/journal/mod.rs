@@ -30,7 +30,7 @@ pub use list::{Filter, Line, State};
 pub use settle::Settled;
 pub use stats::Stats;
 pub use trim::{JournalLimits, Records};
-pub use verify::{Fault, Verified};
+pub use verify::{Fault, Restored, Verified};
 
 use crate::{Durability, Store, StoreError, paths};
 use head::HeadFile;

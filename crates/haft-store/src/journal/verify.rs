@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::Journal;
 use super::append;
 use super::append::{ACCEPTED, CONTINUED, base, hash_at, signed_text};
 use super::body::Body;
 use super::chain::{COLUMNS, Hash, Link, genesis};
 use super::head::Head;
 use super::key::Key;
+use super::{Journal, JournalConfig};
 use crate::{Durability, StoreError, Tx, backup};
 
 /// So few records are looked at by one alone.
@@ -26,6 +26,15 @@ pub struct Verified {
     pub marks: u64,
     /// What a reader should know although nothing is wrong
     pub notices: Vec<String>,
+}
+
+/// What became of a restore.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// Where what was there is kept
+    pub aside: Option<PathBuf>,
+    /// The record before which nothing is proven, where the home had no key
+    pub unproven: Option<i64>,
 }
 
 /// The first record that is not as it was written.
@@ -55,21 +64,50 @@ impl Journal {
     /// Copy the store to a new file, and prove the copy before it is called good. Gives its size.
     pub fn backup(&self, to: &Path) -> Result<u64, StoreError> {
         self.store.ready()?;
-        backup::backup(self.store.path(), to, &|tx| proven(tx, &self.inner.key))
+        backup::backup(self.store.path(), to, &|tx| {
+            proven(tx, Some(&self.inner.key))
+        })
     }
 
     /// Put a copy back in the place of the store of this home, once it has proven itself. What was
     /// there is kept, under the name that is answered with. Nobody may have the store open.
-    pub fn restore(home: &Path, from: &Path) -> Result<Option<PathBuf>, StoreError> {
-        let key = Key::load(home, true)?;
-        backup::restore(from, &Journal::file(home), &|tx| proven(tx, &key))
+    ///
+    /// A home without a key cannot tell who signed the copy. It gets a key of its own once the copy
+    /// is in place, and what the copy says is taken over as unproven.
+    pub fn restore(home: &Path, from: &Path) -> Result<Restored, StoreError> {
+        let key = match Key::is_there(home) {
+            true => Some(Key::load(home, true)?),
+            false => None,
+        };
+        let aside = backup::restore(from, &Journal::file(home), &|tx| proven(tx, key.as_ref()))?;
+        let mut restored = Restored {
+            aside,
+            unproven: None,
+        };
+        if key.is_none() {
+            Key::load(home, false)?;
+            let journal = Journal::open(JournalConfig {
+                home: home.to_owned(),
+                mask: |_| 0,
+                boot: None,
+            })?;
+            let reason = "restored into a home without the key that signed it";
+            restored.unproven = Some(journal.go_on(reason, false)?);
+            journal.store.close();
+        }
+        Ok(restored)
     }
 
     /// Go on from what is there, although it is not what was signed. Says where it goes on from, and
     /// whether what is there proves itself but for its end.
     pub fn accept(&self, reason: &str) -> Result<(i64, bool), StoreError> {
+        let key = &self.inner.key;
+        let whole = self.store.read(|tx| proven(tx, Some(key))).is_ok();
+        Ok((self.go_on(reason, whole)?, whole))
+    }
+
+    fn go_on(&self, reason: &str, whole: bool) -> Result<i64, StoreError> {
         let inner = self.inner.clone();
-        let whole = self.store.read(|tx| proven(tx, &inner.key)).is_ok();
         let body = Body {
             reason: Some(reason.to_owned()),
             process: Some(inner.process.clone()),
@@ -78,7 +116,7 @@ impl Journal {
         let accepted = self.store.write(Durability::Power, move |tx| {
             append::accept(tx, &inner, &body, whole)
         });
-        Ok((accepted.wait()?, whole))
+        accepted.wait()
     }
 
     /// Look at every record. An error only where there is nothing to be read at all.
@@ -91,7 +129,7 @@ impl Journal {
         };
         let store = &self.store;
         let result = store.read(|tx| {
-            let proof = match Proof::begin(tx, &self.inner.key, End::Signed(head))? {
+            let proof = match Proof::begin(tx, Some(&self.inner.key), End::Signed(head))? {
                 Ok(proof) => proof,
                 Err(fault) => return Ok(Err(fault)),
             };
@@ -132,7 +170,8 @@ enum End {
     Open,
 }
 
-fn proven(tx: &mut dyn Tx, key: &Key) -> Result<(), StoreError> {
+/// Without a key the signatures are not looked at: the chain holds together, and no more is known.
+fn proven(tx: &mut dyn Tx, key: Option<&Key>) -> Result<(), StoreError> {
     let proved = match Proof::begin(tx, key, End::Open)? {
         Ok(proof) => {
             let walked = proof.walk(tx, proof.start, None)?;
@@ -183,9 +222,13 @@ struct Proof {
 }
 
 impl Proof {
-    fn begin(tx: &mut dyn Tx, key: &Key, end: End) -> Result<Result<Proof, Fault>, StoreError> {
+    fn begin(
+        tx: &mut dyn Tx,
+        key: Option<&Key>,
+        end: End,
+    ) -> Result<Result<Proof, Fault>, StoreError> {
         let marks = marks(tx)?;
-        if let Some(fault) = wrong_signature(key, &marks) {
+        if let Some(fault) = key.and_then(|key| wrong_signature(key, &marks)) {
             return Ok(Err(fault));
         }
         let start = start(tx)?;

@@ -68,6 +68,80 @@ fn a_store_in_use_is_not_replaced() {
     begin(&journal, "holds it");
     assert_eq!(Journal::restore(home.path(), &copy), Err(StoreError::Busy));
     journal.store().close();
-    let aside = Journal::restore(home.path(), &copy).unwrap().unwrap();
+    let aside = Journal::restore(home.path(), &copy).unwrap().aside.unwrap();
     assert!(aside.exists(), "what was there is kept");
+}
+
+#[test]
+fn a_second_restore_keeps_what_the_first_one_kept() {
+    let home = Home::with_calls(5);
+    let copy = home.path().join("copy.db");
+    home.journal().backup(&copy).unwrap();
+    let journal = home.journal();
+    begin(&journal, "worth keeping");
+    journal.store().close();
+    let first = Journal::restore(home.path(), &copy).unwrap().aside.unwrap();
+    let count = || {
+        let kept = rusqlite::Connection::open(&first).unwrap();
+        kept.query_row("SELECT count(*) FROM journal", [], |row| {
+            row.get::<_, i64>(0)
+        })
+        .unwrap()
+    };
+    assert_eq!(count(), 6);
+    let second = Journal::restore(home.path(), &copy).unwrap().aside.unwrap();
+    let third = Journal::restore(home.path(), &copy).unwrap().aside.unwrap();
+    assert!(first != second && second != third && first != third);
+    assert_eq!(count(), 6, "it is as it was");
+}
+
+/// A new machine, or a home that was lost with its key.
+#[test]
+fn a_copy_is_restored_into_an_empty_home_and_said_to_be_unproven() {
+    // Long enough to hold a mark that another key has signed.
+    let home = Home::with_calls(1_100);
+    let copy = home.path().join("copy.db");
+    home.journal().backup(&copy).unwrap();
+    let elsewhere = Home::new();
+    let restored = Journal::restore(elsewhere.path(), &copy).unwrap();
+    assert_eq!(restored.aside, None);
+    assert_eq!(restored.unproven, Some(1_101));
+    let journal = elsewhere.journal();
+    let verified = journal.verify().unwrap().unwrap();
+    assert!(
+        verified.notices[0].contains("before 1101") && verified.notices[0].contains("not proven"),
+        "{verified:?}"
+    );
+    begin(&journal, "goes on");
+    assert_eq!(journal.list(&Filter::default()).unwrap().len(), 1_102);
+    journal.store().close();
+    assert!(elsewhere.journal().verify().unwrap().is_ok());
+    // From there on it is proven as ever.
+    elsewhere.sql("UPDATE journal SET tool = 'other' WHERE seq = 1102");
+    assert_eq!(
+        elsewhere.journal().verify().unwrap().unwrap_err().seq,
+        1_102
+    );
+
+    // A chain that does not hold together is no good copy, whoever signed it.
+    let db = rusqlite::Connection::open(&copy).unwrap();
+    db.execute_batch("UPDATE journal SET tool = 'other' WHERE seq = 7")
+        .unwrap();
+    drop(db);
+    let empty = Home::new();
+    assert!(Journal::restore(empty.path(), &copy).is_err());
+    assert_eq!(std::fs::read_dir(empty.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_home_whose_key_is_gone_is_told_the_way_back() {
+    let home = Home::with_calls(3);
+    let copy = home.path().join("copy.db");
+    home.journal().backup(&copy).unwrap();
+    std::fs::remove_file(home.path().join("journal.key")).unwrap();
+    let refused = home.try_journal().err().unwrap();
+    assert!(matches!(refused, StoreError::KeyGone(_)), "{refused}");
+    assert!(refused.hint().unwrap().contains("haft restore"));
+    Journal::restore(home.path(), &copy).unwrap();
+    begin(&home.journal(), "goes on");
 }

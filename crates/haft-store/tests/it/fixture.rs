@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::{Caller, Effects, Ending, Intent, Recorder, Repeat, Resource, Ruling};
-use haft_store::{Journal, JournalConfig};
+use haft_store::{Journal, JournalConfig, StoreError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -29,12 +29,15 @@ impl Home {
     }
 
     pub(crate) fn journal(&self) -> Journal {
+        self.try_journal().unwrap()
+    }
+
+    pub(crate) fn try_journal(&self) -> Result<Journal, StoreError> {
         Journal::open(JournalConfig {
             home: self.path().to_owned(),
             mask,
             boot: None,
         })
-        .unwrap()
     }
 
     /// The same journal after the machine was started again.

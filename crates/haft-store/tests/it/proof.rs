@@ -167,12 +167,8 @@ fn without_head_or_key_there_is_no_proof() {
     std::fs::write(&head, bytes).unwrap();
     assert!(home.journal().verify().unwrap().is_err());
     std::fs::remove_file(home.path().join("journal.key")).unwrap();
-    let opened = haft_store::Journal::open(haft_store::JournalConfig {
-        home: home.path().to_owned(),
-        mask: |_| 0,
-        boot: None,
-    });
-    assert!(matches!(opened, Err(StoreError::Damaged(_))));
+    let opened = home.try_journal();
+    assert!(matches!(opened, Err(StoreError::KeyGone(_))));
 }
 
 #[test]

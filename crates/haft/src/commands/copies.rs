@@ -21,16 +21,25 @@ pub(crate) fn backup(command: &cli::Backup) -> Result<u8> {
         "copied and proven: `{}`, {bytes} bytes",
         command.file.display()
     ));
+    // What is missing must not be found out on the day that the copy is needed.
+    fail::notice(
+        "the copy holds the database alone: journal, notes, rules answered with \"always\". Whole results and what undo puts back (`blobs`), `journal.key`, the config and secrets are not in it: copy those from haft's home where you need them",
+    );
     Ok(0)
 }
 
 pub(crate) fn restore(command: &cli::Restore) -> Result<u8> {
     let home = Home::locate()?;
     home.ensure()?;
-    let aside = Journal::restore(home.path(), &command.file).map_err(failed)?;
+    let restored = Journal::restore(home.path(), &command.file).map_err(failed)?;
     print::line(&format!("restored from `{}`", command.file.display()));
-    if let Some(aside) = aside {
+    if let Some(aside) = restored.aside {
         print::line(&format!("what was there is kept: `{}`", aside.display()));
+    }
+    if let Some(seq) = restored.unproven {
+        fail::notice(&format!(
+            "this home had no `journal.key`, so a new one was made: what the copy says of calls before record {seq} is taken as it is, and is not proven"
+        ));
     }
     let journal = existing(&home)?;
     let behind = journal.and_then(|journal| journal.verify().ok()?.err());
