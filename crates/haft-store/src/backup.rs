@@ -66,7 +66,10 @@ fn whole(path: &Path, proof: Proof<'_>) -> Result<(), StoreError> {
         });
     }
     drop(copy);
-    Connection::reader(path)?.reading(|tx| proof(tx))
+    Connection::reader(path)?.reading(|tx| {
+        proof(tx)?;
+        crate::notes::sound(tx, found)
+    })
 }
 
 fn put(fresh: &Path, to: &Path) -> Result<u64, StoreError> {

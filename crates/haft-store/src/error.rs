@@ -8,6 +8,9 @@ pub enum StoreError {
     /// Nothing is written to a store that contradicts itself
     #[error("the store is damaged: {0}")]
     Damaged(String),
+    /// One note alone: all others can be used
+    #[error("note {0} is not as it was written")]
+    Note(i64),
     #[error("the key that signed the journal is gone: `{0}`")]
     KeyGone(String),
     #[error(
@@ -33,6 +36,9 @@ impl StoreError {
         match self {
             StoreError::Damaged(_) => Some(
                 "look with `haft journal verify`; go back with `haft restore FILE`, or go on from what is there with `haft journal accept`",
+            ),
+            StoreError::Note(_) => Some(
+                "forget it with `memory.forget` and its number; where it is in a copy, take another one",
             ),
             StoreError::KeyGone(_) => Some(
                 "put it back, or start from a copy with `haft restore FILE`: without the key what it says is taken over unproven",

@@ -1,9 +1,13 @@
 //! Notes that agents and people leave for later. Plain text, each in a namespace, for one scope,
 //! with where it came from. Finding them by meaning is left to others.
 
+mod seal;
+pub(crate) use seal::{seal_all, sound};
+
 use serde::Serialize;
 
-use crate::{Cell, Durability, Row, Store, StoreError, Tx};
+use crate::{Cell, Durability, Store, StoreError, Tx};
+use seal::{Parts, hash, select};
 
 /// For whom a note is, nearest first: where two say different things, the nearer one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -86,6 +90,9 @@ pub struct Note {
     /// Microseconds since 1970
     #[serde(skip)]
     pub time: i64,
+    /// It is damaged, so that nobody knows any more for whom it is
+    #[serde(skip)]
+    pub placeless: bool,
 }
 
 /// A note before it is kept.
@@ -110,8 +117,6 @@ pub struct Revision {
 pub struct Notes {
     store: Store,
 }
-
-const COLUMNS: &str = "id, namespace, scope, owner, text, source, trust, time, hash";
 
 impl Notes {
     pub fn new(store: Store) -> Self {
@@ -140,12 +145,7 @@ impl Notes {
                  AND replaced IS NOT NULL",
                 &on(shelf),
             )?;
-            let [namespace, scope, owner] = on(shelf);
-            tx.run(
-                "UPDATE notes SET replaced = $1 WHERE namespace = $2 AND scope = $3 \
-                 AND owner = $4",
-                &[crate::journal::now().into(), namespace, scope, owner],
-            )?;
+            turn(tx, shelf)?;
             count_removal(tx)?;
             insert(tx, &note).map(|(id, _)| id)
         });
@@ -161,26 +161,22 @@ impl Notes {
             if tx.first_int(kept, &on(&shelf))? == Some(0) {
                 return Ok(false);
             }
-            let [namespace, scope, owner] = on(&shelf);
-            tx.run(
-                "UPDATE notes SET replaced = CASE WHEN replaced IS NULL THEN $1 ELSE NULL END \
-                 WHERE namespace = $2 AND scope = $3 AND owner = $4",
-                &[crate::journal::now().into(), namespace, scope, owner],
-            )?;
+            turn(tx, &shelf)?;
             count_removal(tx)?;
             Ok(true)
         });
         undone.done().await
     }
 
-    /// Notes by their ids, in that order; those that are gone are left out.
+    /// Notes by their ids, in that order; those that are gone are left out. In the place of one
+    /// that is damaged stands what it is.
     pub fn get(&self, ids: &[i64]) -> Result<Vec<Note>, StoreError> {
         self.store.read(|tx| {
-            let sql = format!("SELECT {COLUMNS} FROM notes WHERE id = $1 AND replaced IS NULL");
+            let sql = select("id = $1");
             let mut notes = Vec::new();
             for id in ids {
                 tx.each(&sql, &[(*id).into()], &mut |row| {
-                    notes.push(note(row)?);
+                    notes.extend(seal::read(row)?);
                     Ok(true)
                 })?;
             }
@@ -188,15 +184,13 @@ impl Notes {
         })
     }
 
-    /// Every note after this id, oldest first.
+    /// Every note after this id, oldest first; of those that are damaged what they are.
     pub fn after(&self, id: i64) -> Result<Vec<Note>, StoreError> {
         self.store.read(|tx| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM notes WHERE id > $1 AND replaced IS NULL ORDER BY id"
-            );
+            let sql = select("id > $1 ORDER BY id");
             let mut notes = Vec::new();
             tx.each(&sql, &[id.into()], &mut |row| {
-                notes.push(note(row)?);
+                notes.extend(seal::read(row)?);
                 Ok(true)
             })?;
             Ok(notes)
@@ -231,8 +225,12 @@ impl Notes {
     }
 
     /// Forget notes for good: out of the table, out of the index that was made of them, and out
-    /// of the write-ahead log. Says how many there were.
+    /// of the write-ahead log. Says how many there were. Without any, what an earlier call had to
+    /// leave in the log goes.
     pub async fn forget(&self, ids: Vec<i64>) -> Result<usize, StoreError> {
+        if ids.is_empty() {
+            return self.store.erase_traces().await.map(|()| 0);
+        }
         let gone = self.store.write(Durability::Power, move |tx| {
             let mut gone = 0;
             for id in &ids {
@@ -329,8 +327,23 @@ fn count_removal(tx: &mut dyn Tx) -> Result<(), StoreError> {
         .map(drop)
 }
 
-fn hash(text: &str) -> [u8; 32] {
-    *blake3::hash(text.as_bytes()).as_bytes()
+/// Set the notes of a shelf aside, and bring back those that were.
+fn turn(tx: &mut dyn Tx, shelf: &Shelf) -> Result<(), StoreError> {
+    let now = crate::journal::now();
+    let mut turned = Vec::new();
+    let sql = select("namespace = $1 AND scope = $2 AND owner = $3");
+    tx.each(&sql, &on(shelf), &mut |row| {
+        turned.push(seal::turned(row, now)?);
+        Ok(true)
+    })?;
+    for (id, replaced, seal) in turned {
+        let seal = seal.as_ref().map(|seal| &seal[..]);
+        tx.run(
+            "UPDATE notes SET replaced = $1, seal = $2 WHERE id = $3",
+            &[replaced.into(), seal.into(), id.into()],
+        )?;
+    }
+    Ok(())
 }
 
 fn insert(tx: &mut dyn Tx, note: &NewNote) -> Result<(i64, bool), StoreError> {
@@ -338,14 +351,17 @@ fn insert(tx: &mut dyn Tx, note: &NewNote) -> Result<(i64, bool), StoreError> {
     let shelf = &note.shelf;
     let mut values = on(shelf).to_vec();
     values.push(Cell::Blob(&hash));
-    let known = tx.first_int(
-        "SELECT id FROM notes WHERE namespace = $1 AND scope = $2 AND owner = $3 AND hash = $4 \
-         AND replaced IS NULL",
-        &values,
-    )?;
-    if let Some(id) = known {
-        return Ok((id, false));
+    let mut known = None;
+    let sql = select("namespace = $1 AND scope = $2 AND owner = $3 AND hash = $4");
+    tx.each(&sql, &values, &mut |row| {
+        // A damaged one may have said so once.
+        known = seal::read(row)?.filter(|found| found.text == note.text);
+        Ok(known.is_none())
+    })?;
+    if let Some(known) = known {
+        return Ok((known.id, false));
     }
+    let time = crate::journal::now();
     tx.run(
         "INSERT INTO notes (namespace, scope, owner, text, source, trust, time, hash) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -356,46 +372,39 @@ fn insert(tx: &mut dyn Tx, note: &NewNote) -> Result<(i64, bool), StoreError> {
             note.text.as_str().into(),
             note.source.as_deref().into(),
             note.trust.as_str().into(),
-            crate::journal::now().into(),
+            time.into(),
             Cell::Blob(&hash),
         ],
     )?;
     count_change(tx)?;
     let id = tx.first_int("SELECT max(id) FROM notes", &[])?;
-    Ok((id.unwrap_or(0), true))
+    let id = id.unwrap_or(0);
+    let parts = Parts {
+        id,
+        namespace: &shelf.namespace,
+        scope: shelf.scope.as_str(),
+        owner: &shelf.owner,
+        source: note.source.as_deref(),
+        trust: note.trust.as_str(),
+        time,
+        hash: &hash,
+        replaced: None,
+    };
+    let sealed = "UPDATE notes SET seal = $1 WHERE id = $2";
+    tx.run(sealed, &[Cell::Blob(&parts.seal()), id.into()])?;
+    Ok((id, true))
 }
 
+/// Where a note belongs; none where that is not known for certain.
 fn shelf_of(tx: &mut dyn Tx, id: i64) -> Result<Option<Shelf>, StoreError> {
     let mut shelf = None;
-    let sql = format!("SELECT {COLUMNS} FROM notes WHERE id = $1");
-    tx.each(&sql, &[id.into()], &mut |row| {
-        shelf = Some(Shelf {
-            namespace: row.cell(1)?.text().unwrap_or_default().to_owned(),
-            scope: Scope::parse(row.cell(2)?.text().unwrap_or_default()).unwrap_or(Scope::User),
-            owner: row.cell(3)?.text().unwrap_or_default().to_owned(),
+    tx.each(&select("id = $1"), &[id.into()], &mut |row| {
+        shelf = Parts::sealed(row)?.map(|parts| Shelf {
+            namespace: parts.namespace.to_owned(),
+            scope: Scope::parse(parts.scope).unwrap_or(Scope::User),
+            owner: parts.owner.to_owned(),
         });
         Ok(false)
     })?;
     Ok(shelf)
-}
-
-/// A note from a row of [`COLUMNS`], compared with its hash.
-fn note(row: &dyn Row) -> Result<Note, StoreError> {
-    let text = |column: usize| -> Result<String, StoreError> {
-        Ok(row.cell(column)?.text().unwrap_or_default().to_owned())
-    };
-    let note = Note {
-        id: row.cell(0)?.int().unwrap_or_default(),
-        namespace: text(1)?,
-        scope: Scope::parse(&text(2)?).unwrap_or(Scope::Session),
-        owner: text(3)?,
-        text: text(4)?,
-        source: row.cell(5)?.text().map(str::to_owned),
-        trust: Trust::parse(&text(6)?),
-        time: row.cell(7)?.int().unwrap_or_default(),
-    };
-    match row.cell(8)?.blob() == Some(&hash(&note.text)) {
-        true => Ok(note),
-        false => Err(StoreError::Damaged(format!("note {} was changed", note.id))),
-    }
 }

@@ -1,6 +1,8 @@
 //! The tables, version by version. Forward only: a step that has been released never changes, and
 //! each happens whole or not at all.
 
+use crate::{StoreError, Tx};
+
 /// The newest version this haft knows.
 pub const VERSION: i64 = STEPS.len() as i64;
 
@@ -116,4 +118,15 @@ pub(crate) const STEPS: &[&[&str]] = &[
         "CREATE INDEX changes_place ON changes (place, seq)",
         "ALTER TABLE notes_revision ADD COLUMN removal INTEGER NOT NULL DEFAULT 0",
     ],
+    // 5: a seal over every column of a note.
+    &["ALTER TABLE notes ADD COLUMN seal BLOB"],
 ];
+
+/// What a step does with the rows that are there, after its statements. The step is numbered by the
+/// version that it leads to.
+pub(crate) fn rows(tx: &mut dyn Tx, version: i64) -> Result<(), StoreError> {
+    match version {
+        5 => crate::notes::seal_all(tx),
+        _ => Ok(()),
+    }
+}

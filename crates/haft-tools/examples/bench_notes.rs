@@ -14,10 +14,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_core::{Caller, DynTool, Powers, ToolContext};
-use haft_store::{Cell, Durability, Store};
+use haft_store::{NewNote, Notes, Scope, Shelf, Store, Trust};
 use haft_tools::{Memory, Reach};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 
 const NOTES: u64 = 100_000;
 const AT_ONCE: u64 = 10_000;
@@ -103,21 +104,27 @@ fn text(number: u64) -> String {
     words.join(" ")
 }
 
-fn fill(store: &Store) {
+async fn fill(store: &Store) {
+    let notes = Notes::new(store.clone());
     for from in (0..NOTES).step_by(AT_ONCE as usize) {
-        let written = store.write(Durability::Process, move |tx| {
-            for number in from..from + AT_ONCE {
-                let text = text(number);
-                let hash = *blake3::hash(text.as_bytes()).as_bytes();
-                tx.run(
-                    "INSERT INTO notes (namespace, scope, owner, text, trust, time, hash) \
-                     VALUES ('knowledge', 'user', '', $1, 'user', 0, $2)",
-                    &[text.as_str().into(), Cell::Blob(&hash)],
-                )?;
-            }
-            tx.run("UPDATE notes_revision SET revision = revision + 1", &[])
-        });
-        written.wait().expect("notes");
+        let mut adding = JoinSet::new();
+        for number in from..from + AT_ONCE {
+            let notes = notes.clone();
+            let note = NewNote {
+                shelf: Shelf {
+                    namespace: "knowledge".to_owned(),
+                    scope: Scope::User,
+                    owner: String::new(),
+                },
+                text: text(number),
+                source: None,
+                trust: Trust::User,
+            };
+            adding.spawn(async move { notes.add(note).await });
+        }
+        for added in adding.join_all().await {
+            added.expect("a note");
+        }
     }
 }
 
@@ -138,11 +145,11 @@ fn tool(name: &str) -> Arc<dyn DynTool> {
 }
 
 impl Bench {
-    fn new() -> Self {
+    async fn new() -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let store = Store::open(&home.path().join("haft.db"));
         store.ready().expect("a store");
-        fill(&store);
+        fill(&store).await;
         let bare = rusqlite::Connection::open(home.path().join("bare.db")).expect("a database");
         bare.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
@@ -253,7 +260,7 @@ fn p99(mut times: Vec<Duration>) -> Value {
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::new().await;
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let mut words = line.split_whitespace();
         let command = words.next().unwrap_or_default();

@@ -173,7 +173,7 @@ pub(crate) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    fn new(connection: &'a rusqlite::Connection) -> Self {
+    pub(super) fn new(connection: &'a rusqlite::Connection) -> Self {
         Transaction {
             connection,
             scratch: None,

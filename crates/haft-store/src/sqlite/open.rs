@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::OpenFlags;
 use rusqlite::config::DbConfig;
 
-use super::connection::Connection;
-use crate::schema::{APPLICATION, STEPS, VERSION};
+use super::connection::{Connection, Transaction};
+use crate::schema::{APPLICATION, STEPS, VERSION, rows};
 use crate::{StoreError, paths};
 
 /// A file up to this size is looked through at every start; that takes about a millisecond.
@@ -84,6 +84,7 @@ fn migrate(connection: &Connection) -> Result<(), StoreError> {
             for statement in *statements {
                 inner.execute_batch(statement)?;
             }
+            rows(&mut Transaction::new(inner), at + 1)?;
             inner.pragma_update(None, "user_version", at + 1)?;
             inner.pragma_update(None, "application_id", APPLICATION)?;
             Ok::<_, StoreError>(true)
@@ -115,7 +116,7 @@ fn look_through(connection: &Connection, path: &Path) -> Result<(), StoreError> 
     checked(&connection.inner, "quick_check")?;
     if size > SMALL {
         // Best effort: without it the next start looks again.
-        let _ = fs::write(&marker, boot);
+        let _ = paths::put(&marker, boot.as_bytes());
     }
     Ok(())
 }

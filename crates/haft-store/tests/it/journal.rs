@@ -412,16 +412,18 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_room() {
 
 #[test]
 fn a_store_of_an_older_version_is_migrated_with_all_that_is_in_it() {
+    const NEW_IN_5: &str = "ALTER TABLE notes DROP COLUMN seal;";
     const NEW_IN_4: &str = "DROP TABLE changes; ALTER TABLE notes_revision DROP COLUMN removal;";
     const NEW_IN_3: &str = "DROP TABLE kept; DROP TABLE shortened; DROP TABLE call_keys;";
     const NEW_IN_2: &str = "DROP TABLE notes; DROP TABLE notes_index; DROP TABLE notes_revision;";
     for (version, new) in [
+        (4, String::new()),
         (3, NEW_IN_4.to_owned()),
         (2, format!("{NEW_IN_4} {NEW_IN_3}")),
         (1, format!("{NEW_IN_4} {NEW_IN_3} {NEW_IN_2}")),
     ] {
         let home = Home::with_calls(20);
-        home.sql(&format!("{new} PRAGMA user_version = {version}"));
+        home.sql(&format!("{NEW_IN_5} {new} PRAGMA user_version = {version}"));
         let journal = home.journal();
         journal.store().ready().unwrap();
         assert_eq!(journal.list(&Filter::default()).unwrap().len(), 20);

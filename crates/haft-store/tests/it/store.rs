@@ -42,6 +42,30 @@ fn a_new_store_is_for_its_owner_alone_and_has_the_newest_version() {
     assert_eq!(mode, "wal");
 }
 
+/// A large store is looked through once for each start of the machine; what remembers that is the
+/// owner's alone, too.
+#[test]
+fn everything_beside_the_store_is_for_its_owner_alone() {
+    let (dir, file) = place();
+    let store = Store::open(&file);
+    for n in 0..20 {
+        let owner = format!("{n}{}", "x".repeat(100_000));
+        let done = store.write(Durability::Process, move |tx| insert(tx, &owner));
+        done.wait().unwrap();
+    }
+    store.close();
+    Store::open(&file).ready().unwrap();
+    let mut names = Vec::new();
+    for entry in dir.path().read_dir().unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        let name = entry.file_name().into_string().unwrap();
+        assert_eq!(mode, 0o600, "{name}");
+        names.push(name);
+    }
+    assert!(names.contains(&"haft.db.checked".to_owned()), "{names:?}");
+}
+
 #[test]
 fn a_newer_store_and_a_strange_file_are_refused_untouched() {
     let (_dir, file) = place();

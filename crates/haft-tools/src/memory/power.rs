@@ -55,8 +55,10 @@ impl Memory {
         near && self.owner(cx, scope).is_ok_and(|own| own == owner)
     }
 
+    /// A note of which nobody knows for whom it is says nothing but that, and to everybody:
+    /// somebody has to forget it.
     pub(super) fn sees(&self, cx: &ToolContext, note: &Note) -> bool {
-        self.reaches(cx, note.scope, &note.owner)
+        note.placeless || self.reaches(cx, note.scope, &note.owner)
     }
 
     fn owner(&self, cx: &ToolContext, scope: Scope) -> Result<String, ToolError> {

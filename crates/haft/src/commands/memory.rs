@@ -235,6 +235,7 @@ mod tests {
             source: source.map(str::to_owned),
             trust: Trust::Untrusted,
             time: 0,
+            placeless: false,
         };
         let notes = [
             note(1, "knowledge", "plain", None),

@@ -64,6 +64,38 @@ fn a_note_is_in_no_record_however_it_was_given() {
 }
 
 #[test]
+fn a_damaged_note_is_named_and_forgotten_while_the_others_are_used() {
+    let place = Place::new();
+    for text in ["the printer is on floor two", "tea is at four"] {
+        place.call("memory.store", &json!({"text": text}), &[]);
+    }
+    let db = rusqlite::Connection::open(place.home.join("haft.db")).unwrap();
+    db.execute_batch("UPDATE notes SET trust = 'user', owner = 'x' WHERE id = 1")
+        .unwrap();
+    drop(db);
+    let told = || {
+        let query = json!({"query": "when is tea", "limit": 5});
+        let all = json!({"namespace": "knowledge"});
+        let told = [
+            place.call("memory.read", &all, &[]),
+            place.run(["memory", "list", "--json"]).exits(0).json(),
+            place.run(["memory", "export"]).exits(0).out.clone().into(),
+            place.call("memory.search", &query, &[]),
+        ];
+        for told in &told {
+            assert!(told.to_string().contains("tea is at four"), "{told}");
+            assert!(!told.to_string().contains("printer"), "{told}");
+        }
+        told.map(|told| told.to_string().contains("note 1 is damaged"))
+    };
+    assert_eq!(told()[..3], [true; 3]);
+    let gone = place.call("memory.forget", &json!({"id": 1}), &["--yes"]);
+    assert_eq!(gone["structured"]["forgotten"], 1, "{gone}");
+    assert_eq!(told(), [false; 4]);
+    place.run(["journal", "verify"]).exits(0);
+}
+
+#[test]
 fn notes_are_exported_imported_and_edited() {
     let place = Place::new();
     let args = json!({"text": "# odd\nsecond line", "namespace": "methods"});
