@@ -23,6 +23,8 @@ pub enum StoreError {
     Busy,
     #[error("the store cannot be used: {0}")]
     Failed(String),
+    #[error("nothing is wrong with the journal, so there is nothing to accept")]
+    Whole,
     #[error("the store is closed")]
     Closed,
     /// Two callers at once, and the other one was first
@@ -47,7 +49,7 @@ impl StoreError {
             StoreError::Full => Some("make room on the disk, or run `haft gc`; then call again"),
             StoreError::Busy => Some("try again, or end the process that holds it"),
             StoreError::Taken(_) => Some("wait for its end, then call again with the same key"),
-            StoreError::Failed(_) | StoreError::Closed => None,
+            StoreError::Failed(_) | StoreError::Closed | StoreError::Whole => None,
         }
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Journal;
-use super::append::{base, hash_at};
+use super::append::{ACCEPTED, base, hash_at};
 use super::body::Body;
 use super::chain::{COLUMNS, Hash, Link, genesis};
 use crate::{Cell, Row, StoreError, Tx, paths};
@@ -101,7 +101,7 @@ pub struct Line {
 impl Journal {
     /// The calls that a filter means, oldest first.
     pub fn list(&self, filter: &Filter) -> Result<Vec<Line>, StoreError> {
-        self.store.read(|tx| {
+        self.noticed(self.store.read(|tx| {
             let mut filter = filter.clone();
             if let Some(since) = filter.since {
                 bound(tx, since, &mut filter)?;
@@ -122,7 +122,7 @@ impl Journal {
                 finish(tx, line)?;
             }
             Ok(lines)
-        })
+        }))
     }
 
     /// Every call since a time, oldest first, as its first record tells it. A few thousand are
@@ -138,10 +138,10 @@ impl Journal {
         );
         let mut last = 0;
         loop {
-            let lines = self.store.read(|tx| {
+            let lines = self.noticed(self.store.read(|tx| {
                 let values = [last.into(), since.unwrap_or(i64::MIN).into()];
                 collect(tx, &sql, &values, AT_ONCE)
-            })?;
+            }))?;
             let Some(newest) = lines.last() else {
                 return Ok(());
             };
@@ -160,7 +160,7 @@ impl Journal {
 
     /// Calls that were about to happen and of which no end is known, oldest first.
     pub fn open_calls(&self) -> Result<Vec<Line>, StoreError> {
-        self.store.read(|tx| {
+        self.noticed(self.store.read(|tx| {
             let sql = format!(
                 "SELECT {COLUMNS} FROM journal AS open WHERE kind = 'intent' AND NOT EXISTS \
                  (SELECT 1 FROM journal AS done WHERE done.intent = open.seq) ORDER BY seq"
@@ -170,7 +170,7 @@ impl Journal {
                 finish(tx, line)?;
             }
             Ok(lines)
-        })
+        }))
     }
 }
 
@@ -243,7 +243,10 @@ fn collect(
         if lines.len() >= limit {
             return Ok(false);
         }
-        let (line, link) = line(row)?;
+        let (line, link) = match line(row) {
+            Err(StoreError::Damaged(_)) => unreadable(row)?,
+            read => read?,
+        };
         lines.push(line);
         hashes.push(link);
         Ok(true)
@@ -258,13 +261,21 @@ fn collect(
                     .map(|(_, hash)| hash),
             },
         };
-        if !found.is_some_and(|hash| check(&hash)) {
-            return Err(StoreError::Damaged(format!(
-                "record {seq} of the journal was changed"
-            )));
+        if !found.is_some_and(|hash| check(&hash)) && seq >= accepted(tx)? {
+            return Err(changed(seq));
         }
     }
     Ok(lines)
+}
+
+pub(super) fn changed(seq: i64) -> StoreError {
+    StoreError::Damaged(format!("record {seq} of the journal was changed"))
+}
+
+/// Before this record the owner has taken all as it is.
+pub(super) fn accepted(tx: &mut dyn Tx) -> Result<i64, StoreError> {
+    let sql = "SELECT max(seq) FROM journal_marks WHERE kind = $1";
+    Ok(tx.first_int(sql, &[ACCEPTED.into()])?.unwrap_or(0))
 }
 
 type Check = Box<dyn Fn(&Hash) -> bool>;
@@ -298,6 +309,35 @@ fn line(row: &dyn Row) -> Result<(Line, (i64, i64, Check)), StoreError> {
         time_us: link.time,
     };
     Ok((line, (link.seq - 1, link.seq, check)))
+}
+
+/// A record of which nothing can be said but that it is there.
+fn unreadable(row: &dyn Row) -> Result<(Line, (i64, i64, Check)), StoreError> {
+    let seq = row.cell(0)?.int().unwrap_or_default();
+    let time = match row.cell(1) {
+        Ok(cell) => cell.int().unwrap_or_default(),
+        Err(_) => 0,
+    };
+    let line = Line {
+        seq,
+        time: time_text(time),
+        call_id: String::new(),
+        tool: String::new(),
+        session: String::new(),
+        agent: None,
+        node: None,
+        verdict: None,
+        state: State::Note,
+        duration_ms: None,
+        cost: None,
+        tokens: None,
+        body: Body {
+            reason: Some("this record is damaged, and was accepted so by the owner".to_owned()),
+            ..Body::default()
+        },
+        time_us: time,
+    };
+    Ok((line, (seq - 1, seq, Box::new(|_| false))))
 }
 
 /// A record on its own.

@@ -8,6 +8,7 @@ mod body;
 mod chain;
 mod chart;
 mod economy;
+mod fault;
 mod head;
 mod key;
 mod keys;
@@ -33,6 +34,7 @@ pub use trim::{JournalLimits, Records};
 pub use verify::{Fault, Restored, Verified};
 
 use crate::{Durability, Store, StoreError, paths};
+use fault::FaultFile;
 use head::HeadFile;
 use key::Key;
 
@@ -60,6 +62,7 @@ pub struct Journal {
 struct Inner {
     key: Key,
     head: HeadFile,
+    fault: FaultFile,
     mask: Mask,
     /// Who writes, so that a call whose process is gone is known to be over
     process: String,
@@ -91,6 +94,7 @@ impl Journal {
             inner: Arc::new(Inner {
                 key,
                 head,
+                fault: FaultFile::new(&config.home),
                 mask: config.mask,
                 process: paths::this_process(),
                 checked: AtomicBool::new(false),
@@ -101,10 +105,21 @@ impl Journal {
     pub fn store(&self) -> &Store {
         &self.store
     }
+
+    /// Damage that a look at the journal finds is remembered, for other processes as well.
+    fn noticed<T>(&self, found: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::Damaged(what)) = &found {
+            self.inner.fault.raise(what);
+        }
+        found
+    }
 }
 
 impl Recorder for Journal {
     fn intend(&self, intent: Intent) -> BoxFuture<'_, Result<i64, ToolError>> {
+        if let Err(error) = self.inner.fault.check() {
+            return Box::pin(async { Err(refusal(error)) });
+        }
         let inner = self.inner.clone();
         let row = append::Draft::of(intent, None, None);
         let writing = self

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Journal;
+use super::append::base;
 use super::body::Body;
-use crate::{Row, StoreError};
+use super::chain::{COLUMNS, Hash, Link, genesis};
+use super::list::{accepted, changed};
+use crate::{StoreError, Tx};
 
 /// Bars of the chart over time.
 const BARS: usize = 40;
@@ -55,14 +58,11 @@ impl Journal {
         let mut stats = Stats::default();
         let mut tools: BTreeMap<String, Tally> = BTreeMap::new();
         let mut times = Vec::new();
-        self.store.read(|tx| {
-            tx.each(
-                "SELECT time, kind, tool, verdict, state, duration_us, body FROM journal \
-                 WHERE time >= $1 AND kind IN ('call', 'intent', 'outcome')",
-                &[since.unwrap_or(i64::MIN).into()],
-                &mut |row| count(row, &mut stats, &mut tools, &mut times),
-            )
-        })?;
+        self.noticed(self.store.read(|tx| {
+            each(tx, since, &mut |link| {
+                count(link, &mut stats, &mut tools, &mut times);
+            })
+        }))?;
         stats.uncertain = self
             .open_calls()?
             .iter()
@@ -101,31 +101,63 @@ impl Journal {
     }
 }
 
+/// Look at the records of calls since a time, each compared with its hash: a changed one is an
+/// error, and no part of any figure.
+fn each(
+    tx: &mut dyn Tx,
+    since: Option<i64>,
+    look: &mut dyn FnMut(&Link<'_>),
+) -> Result<(), StoreError> {
+    let accepted = accepted(tx)?;
+    let (start, first) = base(tx)?.unwrap_or((0, genesis()));
+    let sql = format!(
+        "SELECT {COLUMNS}, (SELECT hash FROM journal AS earlier WHERE earlier.seq = journal.seq - 1) \
+         FROM journal WHERE time >= $1 AND kind IN ('call', 'intent', 'outcome')"
+    );
+    let mut bytes = Vec::new();
+    tx.each(&sql, &[since.unwrap_or(i64::MIN).into()], &mut |row| {
+        let seq = row.cell(0)?.int().unwrap_or_default();
+        let (link, hash) = match Link::of(row) {
+            Err(StoreError::Damaged(_)) if seq < accepted => return Ok(true),
+            read => read?,
+        };
+        let earlier: Option<Hash> = match seq == start + 1 {
+            true => Some(first),
+            false => row.cell(12)?.blob().and_then(|hash| hash.try_into().ok()),
+        };
+        let holds =
+            earlier.is_some_and(|hash_before| link.after_in(&hash_before, &mut bytes) == hash);
+        if !holds && seq >= accepted {
+            return Err(changed(seq));
+        }
+        look(&link);
+        Ok(true)
+    })
+}
+
 /// Add one record to the figures.
 fn count(
-    row: &dyn Row,
+    link: &Link<'_>,
     stats: &mut Stats,
     tools: &mut BTreeMap<String, Tally>,
     times: &mut Vec<i64>,
-) -> Result<bool, StoreError> {
-    let kind = row.cell(1)?.text().unwrap_or_default();
-    let tool = row.cell(2)?.text().unwrap_or_default();
-    if !tools.contains_key(tool) {
-        tools.insert(tool.to_owned(), Tally::default());
+) {
+    if !tools.contains_key(link.tool) {
+        tools.insert(link.tool.to_owned(), Tally::default());
     }
-    let Some(tally) = tools.get_mut(tool) else {
-        return Ok(true);
+    let Some(tally) = tools.get_mut(link.tool) else {
+        return;
     };
-    if kind != "outcome" {
+    if link.kind != "outcome" {
         tally.calls += 1;
         stats.calls += 1;
-        stats.asked += u64::from(row.cell(3)?.text() == Some("ask"));
-        times.push(row.cell(0)?.int().unwrap_or_default());
+        stats.asked += u64::from(link.verdict == Some("ask"));
+        times.push(link.time);
     }
-    if kind == "intent" {
-        return Ok(true);
+    if link.kind == "intent" {
+        return;
     }
-    match row.cell(4)?.text() {
+    match link.state {
         Some("ok" | "dry") => {}
         Some("denied") => stats.denied += 1,
         _ => {
@@ -133,14 +165,12 @@ fn count(
             stats.failures += 1;
         }
     }
-    tally.durations.extend(row.cell(5)?.int());
-    let body = row.cell(6)?.text().unwrap_or_default();
-    if body.contains("\"truncated\"") || body.contains("\"reduced\"") {
-        let body: Body = serde_json::from_str(body).unwrap_or_default();
+    tally.durations.extend(link.duration_us);
+    if link.body.contains("\"truncated\"") || link.body.contains("\"reduced\"") {
+        let body: Body = serde_json::from_str(link.body).unwrap_or_default();
         let whole = body.chars.unwrap_or(0);
         tally.saved += whole.saturating_sub(body.shown.unwrap_or(whole)) as u64;
     }
-    Ok(true)
 }
 
 /// The duration in milliseconds that so large a share of calls stays under.

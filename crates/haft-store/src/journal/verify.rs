@@ -9,6 +9,7 @@ use super::append;
 use super::append::{ACCEPTED, CONTINUED, base, hash_at, signed_text};
 use super::body::Body;
 use super::chain::{COLUMNS, Hash, Link, genesis};
+use super::fault::FaultFile;
 use super::head::Head;
 use super::key::Key;
 use super::{Journal, JournalConfig};
@@ -80,6 +81,7 @@ impl Journal {
             false => None,
         };
         let aside = backup::restore(from, &Journal::file(home), &|tx| proven(tx, key.as_ref()))?;
+        FaultFile::new(home).clear()?;
         let mut restored = Restored {
             aside,
             unproven: None,
@@ -99,8 +101,13 @@ impl Journal {
     }
 
     /// Go on from what is there, although it is not what was signed. Says where it goes on from, and
-    /// whether what is there proves itself but for its end.
+    /// whether what is there proves itself but for its end. A journal with nothing wrong in it stays
+    /// proven: there is nothing to accept.
     pub fn accept(&self, reason: &str) -> Result<(i64, bool), StoreError> {
+        self.store.ready()?;
+        if self.verify()?.is_ok() {
+            return Err(StoreError::Whole);
+        }
         let key = &self.inner.key;
         let whole = self.store.read(|tx| proven(tx, Some(key))).is_ok();
         Ok((self.go_on(reason, whole)?, whole))
@@ -116,11 +123,23 @@ impl Journal {
         let accepted = self.store.write(Durability::Power, move |tx| {
             append::accept(tx, &inner, &body, whole)
         });
-        accepted.wait()
+        let seq = accepted.wait()?;
+        self.inner.fault.clear()?;
+        Ok(seq)
     }
 
-    /// Look at every record. An error only where there is nothing to be read at all.
+    /// Look at every record. An error only where there is nothing to be read at all. What is found
+    /// is remembered; where all is well again, what was remembered is let go.
     pub fn verify(&self) -> Result<Result<Verified, Fault>, StoreError> {
+        let found = self.prove()?;
+        match &found {
+            Ok(_) => self.inner.fault.clear()?,
+            Err(Fault { seq, what }) => self.inner.fault.raise(&format!("record {seq}: {what}")),
+        }
+        Ok(found)
+    }
+
+    fn prove(&self) -> Result<Result<Verified, Fault>, StoreError> {
         // The head first: what is added meanwhile is beyond it.
         let head = match self.inner.head.read() {
             Ok(head) => head,
@@ -280,6 +299,11 @@ impl Proof {
             let unproven = self.accepted.is_some_and(|accepted| last + 1 < accepted);
             let (link, stored) = match Link::of(row) {
                 Ok(read) => read,
+                Err(StoreError::Damaged(_)) if unproven => {
+                    walked.at.seq = row.cell(0)?.int().unwrap_or(last + 1);
+                    walked.records += 1;
+                    return Ok(true);
+                }
                 Err(StoreError::Damaged(what)) => {
                     fault = Some(Fault::new(last + 1, what));
                     return Ok(false);
@@ -289,7 +313,7 @@ impl Proof {
             fault = if self.accepted == Some(link.seq) {
                 signed_hash(&self.marks, link.seq, &stored)
             } else if unproven {
-                None
+                another_end(&link, &stored, head)
             } else {
                 let expected = link.after_in(&hash, &mut bytes);
                 judged(&link, &stored, last, expected, &self.marks, head)
@@ -367,13 +391,17 @@ fn judged(
             "this record is not the one that was written",
         ));
     }
-    if head.is_some_and(|head| head.seq == link.seq && head.hash != *stored) {
-        return Some(Fault::new(
-            link.seq,
-            "the signed end of the journal names another record",
-        ));
-    }
-    signed_hash(marks, link.seq, stored)
+    another_end(link, stored, head).or_else(|| signed_hash(marks, link.seq, stored))
+}
+
+fn another_end(link: &Link<'_>, stored: &Hash, head: Option<&Head>) -> Option<Fault> {
+    head.is_some_and(|head| head.seq == link.seq && head.hash != *stored)
+        .then(|| {
+            Fault::new(
+                link.seq,
+                "the signed end of the journal names another record",
+            )
+        })
 }
 
 fn signed_hash(marks: &BTreeMap<i64, Vec<Mark>>, seq: i64, stored: &Hash) -> Option<Fault> {

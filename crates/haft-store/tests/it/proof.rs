@@ -95,7 +95,7 @@ fn an_older_copy_put_back_is_noticed_and_nothing_more_is_written() {
     ));
     let refused = refused.unwrap_err();
     assert!(
-        refused.message.contains("record 6 was signed"),
+        refused.message.contains("number 6 is signed"),
         "{}",
         refused.message
     );
@@ -180,6 +180,78 @@ fn a_changed_record_is_not_listed_as_if_it_were_good() {
         error.to_string(),
         "the store is damaged: record 7 of the journal was changed"
     );
+}
+
+/// Damage in the middle of the journal does not show at its end: whoever finds it tells all others,
+/// and those that run already hear of it.
+#[test]
+fn damage_that_anybody_finds_stops_effects_everywhere_until_the_owner_has_looked() {
+    type Look = fn(&haft_store::Journal) -> bool;
+    let looks: [(&str, Look); 4] = [
+        ("verify", |journal| journal.verify().unwrap().is_err()),
+        ("list", |journal| journal.list(&Filter::default()).is_err()),
+        ("stats", |journal| journal.stats(None).is_err()),
+        ("each", |journal| journal.each(None, |_| Ok(())).is_err()),
+    ];
+    for (name, look) in looks {
+        let home = home();
+        let running = home.journal();
+        begin(&running, "before");
+        home.sql("UPDATE journal SET tool = 'file.reed' WHERE seq = 7");
+        begin(&running, "nobody has looked yet");
+        assert!(look(&home.journal()), "{name}");
+        for journal in [&running, &home.journal()] {
+            let call = crate::fixture::intent("x", "file.write", serde_json::json!({}));
+            let refused = haft_core::Recorder::intend(journal, call);
+            let refused = crate::fixture::block_on(refused).unwrap_err();
+            assert!(refused.message.contains("record 7"), "{}", refused.message);
+        }
+        running.store().close();
+        let journal = home.journal();
+        assert!(!journal.accept("looked at").unwrap().1);
+        begin(&journal, "after");
+        assert!(!look(&journal), "{name}: what was accepted is no news");
+        begin(&journal, "and on");
+    }
+}
+
+/// What was put right by hand proves itself again, and nothing is in the way.
+#[test]
+fn a_journal_that_is_whole_again_is_used_again_and_cannot_be_accepted() {
+    let home = home();
+    home.sql("UPDATE journal SET state = 'failed' WHERE seq = 7");
+    let journal = home.journal();
+    assert!(journal.stats(None).is_err());
+    home.sql("UPDATE journal SET state = 'ok' WHERE seq = 7");
+    assert_eq!(journal.accept("why not"), Err(StoreError::Whole));
+    begin(&journal, "goes on");
+    let verified = journal.verify().unwrap().unwrap();
+    assert_eq!(verified.notices, Vec::<String>::new(), "all is proven");
+}
+
+/// Whatever was wrong, once it is accepted the journal goes on and proves itself from there.
+#[test]
+fn any_damage_can_be_accepted() {
+    for sql in [
+        "UPDATE journal SET body = 'not json' WHERE seq = 7",
+        "UPDATE journal SET body = x'ff' WHERE seq = 7",
+        "UPDATE journal SET tool = CAST(x'ff' AS TEXT) WHERE seq = 7",
+        "UPDATE journal SET hash = zeroblob(31) WHERE seq = 7",
+        "DELETE FROM journal WHERE seq = 7",
+        "DELETE FROM journal WHERE seq > 1000",
+        "UPDATE journal_marks SET signature = zeroblob(64)",
+        "UPDATE journal_marks SET kind = 'base'",
+    ] {
+        let home = Home::with_calls(1_100);
+        home.sql(sql);
+        let journal = home.journal();
+        journal.accept("looked at").unwrap();
+        begin(&journal, "goes on");
+        journal.verify().unwrap().expect(sql);
+        let lines = journal.list(&Filter::default()).unwrap();
+        assert_eq!(lines.last().unwrap().call_id, "goes on", "{sql}");
+        assert!(journal.stats(None).unwrap().calls >= 1_000, "{sql}");
+    }
 }
 
 /// Whatever bit flips in the file, nobody is told something that was not written: either the

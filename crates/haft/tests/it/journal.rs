@@ -212,6 +212,58 @@ fn a_journal_that_was_cut_stops_effects_until_the_owner_has_looked() {
         .says("accepted by the owner");
 }
 
+/// A record in the middle: nothing at the end of the journal shows it.
+#[test]
+fn a_changed_record_stops_effects_once_anybody_has_seen_it() {
+    let place = Place::new();
+    for _ in 0..3 {
+        place.call("system.info", &json!({}), &[]);
+    }
+    let args = json!({"path": "x", "content": ""});
+    place
+        .run(["journal", "accept"])
+        .exits(1)
+        .says("nothing is wrong with the journal");
+    let db = rusqlite::Connection::open(place.home.join("haft.db")).unwrap();
+    db.execute_batch("UPDATE journal SET state = 'failed' WHERE seq = 2")
+        .unwrap();
+    place.run(["stats"]).exits(1).says("record 2");
+    let refused = place.call("file.write", &args, &["--yes"]);
+    assert_eq!(verdict(&refused), "execution_failed", "{refused}");
+    assert!(refused.to_string().contains("haft journal accept"));
+    assert!(!place.workspace.join("x").exists(), "nothing was done");
+    place.run(["journal", "accept"]).exits(0).says("not proven");
+    let written = place.call("file.write", &args, &["--yes"]);
+    assert_eq!(verdict(&written), "ok", "{written}");
+    place.run(["stats"]).exits(0);
+    place.run(["journal", "verify"]).exits(0);
+}
+
+#[test]
+fn a_copy_says_what_is_not_in_it_and_goes_into_an_empty_home() {
+    let place = Place::new();
+    let note = json!({"text": "the gate code changes on Mondays"});
+    place.call("memory.store", &note, &[]);
+    let copy = place.beside("copy.db");
+    let copy = copy.to_str().unwrap();
+    place
+        .run(["backup", copy])
+        .exits(0)
+        .says("not in it")
+        .says("journal.key");
+    let other = Place::new();
+    other.run(["restore", copy]).exits(0).says("is not proven");
+    let args = json!({"path": "x", "content": ""});
+    let written = other.call("file.write", &args, &["--yes"]);
+    assert_eq!(verdict(&written), "ok", "{written}");
+    other.run(["journal", "verify"]).exits(0).says("not proven");
+    other.run(["memory", "list"]).exits(0).says("gate code");
+    // Twice over: what was there is kept each time.
+    for kept in ["before-restore`", "before-restore-2`"] {
+        other.run(["restore", copy]).exits(0).says(kept);
+    }
+}
+
 #[test]
 fn a_call_whose_process_was_killed_waits_for_a_person() {
     let place = Place::new();
