@@ -1,7 +1,7 @@
 //! `memory.forget`: notes that are gone for good.
 
 use haft_core::{
-    Effects, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
+    Effects, ErrorCode, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
 use haft_store::{Note, Shelf};
 use schemars::JsonSchema;
@@ -84,16 +84,17 @@ impl Tool for Forget {
     }
 
     async fn run(self, power: &Memory, cx: &ToolContext) -> ToolResult {
-        let notes = self.meant(power, cx).await?;
-        let ids: Vec<i64> = notes.iter().map(|note| note.id).collect();
-        let forgotten = match ids.is_empty() {
-            true => 0,
-            false => power
-                .notes()?
-                .forget(ids)
-                .await
-                .map_err(|error| told(&error))?,
+        let (ids, missing) = match self.meant(power, cx).await {
+            Ok(notes) => (notes.iter().map(|note| note.id).collect(), None),
+            // An earlier call may have had to leave traces of it in the log.
+            Err(error) if error.code == ErrorCode::NotAvailable => (Vec::new(), Some(error)),
+            Err(error) => return Err(error),
         };
+        let forgotten = power.notes()?.forget(ids).await;
+        let forgotten = forgotten.map_err(|error| told(&error))?;
+        if let Some(missing) = missing {
+            return Err(missing);
+        }
         Ok(Output::text(format!("{forgotten} notes are forgotten"))
             .and_structured(json!({ "forgotten": forgotten })))
     }

@@ -95,6 +95,27 @@ fn a_damaged_note_is_named_and_forgotten_while_the_others_are_used() {
     place.run(["journal", "verify"]).exits(0);
 }
 
+/// Whoever reads holds the log fast; what was forgotten leaves it with the next try.
+#[test]
+fn a_second_try_at_forgetting_takes_the_traces_away() {
+    let place = Place::new();
+    let text = "the safe is behind the Vermeer";
+    place.call("memory.store", &json!({"text": text}), &[]);
+    let db = rusqlite::Connection::open(place.home.join("haft.db")).unwrap();
+    db.execute_batch("BEGIN; SELECT count(*) FROM notes")
+        .unwrap();
+    let held = place.call("memory.forget", &json!({"id": 1}), &["--yes"]);
+    assert!(held.to_string().contains("try again"), "{held}");
+    // Still open: the last one to close it would empty the log.
+    db.execute_batch("ROLLBACK").unwrap();
+    let log = place.home.join("haft.db-wal");
+    let has = |text: &str| String::from_utf8_lossy(&std::fs::read(&log).unwrap()).contains(text);
+    assert!(has("Vermeer"), "the first try had to leave it");
+    let gone = place.call("memory.forget", &json!({"id": 1}), &["--yes"]);
+    assert!(gone.to_string().contains("no such note"), "{gone}");
+    assert!(!has("Vermeer"));
+}
+
 #[test]
 fn notes_are_exported_imported_and_edited() {
     let place = Place::new();
