@@ -1,6 +1,7 @@
 //! `haft replay`: the reading calls of a session made again, and what differs from then.
 
 use std::io::Read;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use haft_core::{Block, Outcome};
@@ -123,10 +124,13 @@ fn reading_calls(journal: &Journal, session: &str) -> Result<Vec<Line>> {
 fn replayed(manner: &Manner, lines: Vec<Line>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut calls = Vec::new();
+    // Each run has ids of its own: an id means one call.
+    let run = SystemTime::now().duration_since(UNIX_EPOCH);
+    let run = run.unwrap_or_default().as_micros();
     for line in lines {
         match again(&line) {
             Ok(call) => {
-                let call = call.id(format!("{PREFIX}{}", line.call_id));
+                let call = call.id(format!("{PREFIX}{run:x}.{}", line.call_id));
                 calls.push((line, call));
             }
             Err(why) => rows.push(row(&line, "not replayed", Some(why.to_owned()))),

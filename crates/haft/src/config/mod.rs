@@ -92,10 +92,14 @@ fn load_with(
     let mut files = Vec::new();
     let mut notices: Vec<String> = rules.notice.into_iter().collect();
 
-    let mut owner_name = "defaults";
+    let mut owner_name = None;
     let mut owner = Parsed::default();
     if let Some((path, bytes)) = owners {
-        owner_name = OWNER;
+        // A draft is named as what it is.
+        owner_name = Some(match path == home.path().join(OWNER) {
+            true => OWNER.to_owned(),
+            false => file::name_of(&path),
+        });
         owner = file::parse(&bytes, &file::name_of(&path), modules, None)?;
         let trusted = true;
         files.push(LoadedFile { path, trusted });
@@ -104,7 +108,8 @@ fn load_with(
         from,
         config: config.policy(&remembered),
     };
-    let mut layers = vec![layer(owner_name.to_owned(), &owner.config)];
+    let from = owner_name.as_deref().unwrap_or("defaults");
+    let mut layers = vec![layer(from.to_owned(), &owner.config)];
     let mut effective = owner.config.clone();
 
     if let Some((path, bytes)) = file::read_project(&workspace, PROJECT)? {
@@ -116,9 +121,9 @@ fn load_with(
         let standing = trust.standing(&workspace, ProjectFile::Config, &bytes);
         let trusted = standing == Standing::Trusted;
         if trusted {
-            let from = match owner_name {
-                OWNER => format!("{OWNER} + {PROJECT}"),
-                _ => PROJECT.to_owned(),
+            let from = match &owner_name {
+                Some(owner) => format!("{owner} + {PROJECT}"),
+                None => PROJECT.to_owned(),
             };
             layers = vec![layer(from, &merged)];
             effective = merged;

@@ -151,6 +151,17 @@ fn ten_thousand_calls_agree_with_live_evaluation_and_one_rule_changes_what_it_mu
     proposals(&place, &report, &taking_away);
 }
 
+#[test]
+fn a_rule_of_the_draft_is_said_to_be_the_drafts() {
+    let place = Place::with_config(LIVE);
+    place.file("secret/x", "x");
+    place.call("file.read", &json!({"path": "secret/x"}), &[]);
+    let report = backtest(&place, DRAFT);
+    let reason = report["changes"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("draft.yaml"), "{reason}");
+    assert!(!reason.contains("config.yaml"), "{reason}");
+}
+
 /// Few rules spare most questions, and none lets through what takes something away.
 fn proposals(place: &Place, report: &Value, taking_away: &BTreeSet<&str>) {
     let questions = report["questions"].as_u64().unwrap();

@@ -237,6 +237,16 @@ fn reading_calls_are_made_again_and_compared() {
         let shown = |line: &str| line.starts_with(mark) && line.contains(word);
         assert!(out.lines().any(shown), "{mark}{word}: {out}");
     }
+    let listed = place.run(["journal", "--json"]).out;
+    let ids: Vec<String> = listed
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|line| line["call_id"].as_str().unwrap().to_owned())
+        .collect();
+    let mut once = ids.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), ids.len(), "an id means one call: {ids:?}");
     place
         .run(["replay", "none"])
         .exits(1)
