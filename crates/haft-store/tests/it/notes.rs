@@ -140,6 +140,52 @@ fn replaced_notes_come_back_as_they_were() {
     assert!(texts[1].starts_with("(note 2 is damaged"), "{texts:?}");
 }
 
+/// Whatever bit flips where the notes lie, each is told as it was written, or named, or the store
+/// says that it is damaged.
+#[test]
+fn no_flipped_bit_changes_a_note_unseen() {
+    const PAGE: usize = 4096;
+    let home = three();
+    home.sql("PRAGMA wal_checkpoint(TRUNCATE)");
+    let good = std::fs::read(home.db()).unwrap();
+    let word = b"second";
+    let at = good.windows(word.len()).position(|here| here == word);
+    let page = at.unwrap() / PAGE * PAGE;
+    let expected = ["first", "second", "third"];
+    let (mut named, mut refused) = (0, 0);
+    for at in (page..page + PAGE).filter(|at| good[*at] != 0) {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        for end in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{}{end}", home.db().display()));
+        }
+        std::fs::write(home.db(), &bad).unwrap();
+        let journal = home.journal();
+        let told = journal
+            .store()
+            .ready()
+            .and_then(|()| Notes::new(journal.store().clone()).after(0));
+        let Ok(told) = told else {
+            refused += 1;
+            continue;
+        };
+        assert_eq!(told.len(), 3, "byte {at}: {told:?}");
+        for (told, expected) in told.iter().zip(expected) {
+            let damaged = told.text.contains("is damaged");
+            named += usize::from(damaged);
+            assert!(damaged || told.text == expected, "byte {at}: {told:?}");
+            assert!(
+                damaged || (told.trust == Trust::Agent && told.owner == "/w"),
+                "byte {at}: {told:?}"
+            );
+        }
+    }
+    assert!(
+        named > 100 && refused > 5,
+        "{named} named, {refused} refused"
+    );
+}
+
 /// Notes of any size and shape come back as they were.
 #[test]
 fn notes_of_a_hundred_megabytes_and_of_nothing() {
