@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use haft_core::{Ending, ErrorCode, Intent, Private, Repeat};
-use serde_json::Value;
+use haft_core::{Ending, Intent};
 
 use super::Inner;
-use super::body::{Body, EffectsText};
+use super::body::Body;
 use super::chain::{Hash, Link, genesis};
+use super::told::{add_ending, state, told};
 use super::{economy, keys};
 use crate::{Cell, StoreError, Tx};
 
@@ -104,148 +104,6 @@ pub(super) fn row(tx: &mut dyn Tx, inner: &Arc<Inner>, draft: &Draft) -> Result<
         keys::take(tx, intent, seq)?;
     }
     Ok(seq)
-}
-
-fn state(ending: &Ending, dry_run: bool) -> &'static str {
-    match ending.code {
-        None if dry_run => "dry",
-        None => "ok",
-        Some(ErrorCode::Denied) => "denied",
-        Some(ErrorCode::Cancelled) => "cancelled",
-        Some(ErrorCode::Uncertain) => "uncertain",
-        Some(_) => "failed",
-    }
-}
-
-/// The body of a record, with nothing secret in it.
-fn told(inner: &Inner, intent: &Intent) -> Body {
-    let caller = &intent.caller;
-    let (args, masked_args, private) = arguments(inner, intent);
-    let mut body = Body {
-        agent: caller.agent.as_deref().map(str::to_owned),
-        provider: caller.provider.as_deref().map(str::to_owned),
-        identity: serde_json::to_value(caller.identity)
-            .ok()
-            .and_then(|value| value.as_str().map(str::to_owned)),
-        profile: intent.profile.clone(),
-        autonomy: intent.autonomy.map(str::to_owned),
-        workspace: Some(caller.workspace.to_string_lossy().into_owned()),
-        process: Some(inner.process.clone()),
-        repeat: Some(repeat(intent.repeat).to_owned()),
-        dry_run: intent.dry_run,
-        key: intent.key.as_deref().map(str::to_owned),
-        work: intent.key.is_some().then(|| keys::work(inner, intent)),
-        args,
-        masked_args,
-        private,
-        ..Body::default()
-    };
-    if let Some(effects) = &intent.effects {
-        let (text, whole) = EffectsText::of(effects);
-        body.hidden = !whole;
-        let mut value = serde_json::to_value(&text).unwrap_or_default();
-        body.hidden |= (inner.mask)(&mut value) > 0;
-        body.effects = serde_json::from_value(value).ok();
-    }
-    for (folder, word, path) in &intent.resolved {
-        let mut value = Value::from(vec![
-            folder.to_string_lossy().into_owned(),
-            word.clone(),
-            path.to_string_lossy().into_owned(),
-        ]);
-        body.hidden |= (inner.mask)(&mut value) > 0;
-        if let Ok(resolved) = serde_json::from_value(value) {
-            body.resolved.push(resolved);
-        }
-    }
-    if let Some(ruling) = &intent.ruling {
-        body.rules = ruling.rules.clone();
-        body.reason = masked(inner, &ruling.reason);
-        body.remember = ruling.remember.clone();
-        body.policy = Some(ruling.policy.clone());
-        body.answer = ruling.answer.map(str::to_owned);
-    }
-    body
-}
-
-fn masked(inner: &Inner, text: &str) -> Option<String> {
-    let mut value = Value::from(text);
-    (inner.mask)(&mut value);
-    value.as_str().map(str::to_owned)
-}
-
-fn repeat(repeat: Repeat) -> &'static str {
-    match repeat {
-        Repeat::Read => "read",
-        Repeat::Idempotent => "idempotent",
-        Repeat::Keyed => "keyed",
-        Repeat::Unsafe => "unsafe",
-    }
-}
-
-/// The arguments without secrets, and with a digest where they are somebody's content.
-fn arguments(inner: &Inner, intent: &Intent) -> (Option<Value>, usize, bool) {
-    if intent.args.is_null() {
-        return (None, 0, false);
-    }
-    let mut args = Value::clone(&intent.args);
-    let mut private = false;
-    let mut hide = |value: &mut Value| {
-        let text = match value.as_str() {
-            Some(text) => text.to_owned(),
-            None => value.to_string(),
-        };
-        let (chars, digest) = (text.chars().count(), inner.key.digest(&text));
-        *value = format!("[{chars} chars, {digest}]").into();
-        private = true;
-    };
-    match &intent.private {
-        Private::Everything => each_text(&mut args, &mut hide),
-        Private::Named(names) => {
-            for name in names {
-                each_named(&mut args, name, &mut hide);
-            }
-        }
-    }
-    let count = (inner.mask)(&mut args);
-    (Some(args), count, private)
-}
-
-/// The argument of this name; of `list[].name` the one in each item.
-fn each_named(args: &mut Value, name: &str, change: &mut impl FnMut(&mut Value)) {
-    match name.split_once("[].") {
-        None => args.get_mut(name).into_iter().for_each(change),
-        Some((list, name)) => {
-            let items = args.get_mut(list).and_then(Value::as_array_mut);
-            let named = items.into_iter().flatten();
-            named.filter_map(|item| item.get_mut(name)).for_each(change);
-        }
-    }
-}
-
-fn each_text(value: &mut Value, change: &mut impl FnMut(&mut Value)) {
-    match value {
-        Value::String(_) => change(value),
-        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
-        Value::Object(fields) => fields
-            .values_mut()
-            .for_each(|field| each_text(field, change)),
-        _ => {}
-    }
-}
-
-fn add_ending(inner: &Inner, body: &mut Body, ending: &Ending) {
-    body.code = ending.code.map(|code| code.as_str().to_owned());
-    body.message = ending.message.clone();
-    body.chars = Some(ending.chars);
-    body.shown = Some(ending.shown);
-    body.masked = ending.masked;
-    body.reduced = ending.reduced;
-    body.truncated = ending.truncated;
-    body.handle = ending.handle.clone();
-    body.same_as = ending.same_as.clone();
-    body.text = ending.text.as_deref().and_then(|text| masked(inner, text));
-    body.result = ending.digest.map(|digest| inner.key.digest(digest));
 }
 
 /// The end of the journal while a transaction adds to it.

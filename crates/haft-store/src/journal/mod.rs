@@ -15,6 +15,7 @@ mod keys;
 mod list;
 mod settle;
 mod stats;
+mod told;
 mod trim;
 mod verify;
 
