@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use super::append::{hash_at, mark};
+use super::chain::genesis;
+use super::list::accepted;
 use super::{Inner, Journal};
 use crate::{Durability, StoreError, Tx};
 
@@ -131,10 +133,15 @@ fn remove(tx: &mut dyn Tx, inner: &Inner, limits: &JournalLimits) -> Result<Reco
         return Ok(Records::default());
     };
     let removed = records(tx, cut)?;
-    let Some(hash) = hash_at(tx, cut)? else {
-        return Err(StoreError::Damaged(format!(
-            "record {cut} of the journal is missing"
-        )));
+    let hash = match hash_at(tx, cut)? {
+        Some(hash) => hash,
+        // The next one is not proven either, so it does not matter what it follows.
+        None if cut + 1 < accepted(tx)? => genesis(),
+        None => {
+            return Err(StoreError::Damaged(format!(
+                "record {cut} of the journal is missing"
+            )));
+        }
     };
     tx.run("DELETE FROM journal_marks WHERE seq <= $1", &[cut.into()])?;
     mark(tx, inner, "base", cut, &hash)?;

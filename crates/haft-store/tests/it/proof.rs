@@ -1,6 +1,6 @@
 //! Nothing in the journal can be changed unseen.
 
-use haft_store::{Filter, StoreError};
+use haft_store::{Filter, JournalLimits, StoreError};
 
 use crate::fixture::{Home, begin, read};
 
@@ -251,6 +251,17 @@ fn any_damage_can_be_accepted() {
         let lines = journal.list(&Filter::default()).unwrap();
         assert_eq!(lines.last().unwrap().call_id, "goes on", "{sql}");
         assert!(journal.stats(None).unwrap().calls >= 1_000, "{sql}");
+        // Also where what goes ends at the damage.
+        let since = rusqlite::Connection::open(home.db())
+            .unwrap()
+            .query_row("SELECT time FROM journal WHERE seq = 8", [], |row| {
+                row.get(0)
+            })
+            .unwrap();
+        let bytes = u64::MAX;
+        journal.trim(&JournalLimits { since, bytes }).expect(sql);
+        begin(&journal, "further");
+        journal.verify().unwrap().expect(sql);
     }
 }
 
