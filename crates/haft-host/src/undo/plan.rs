@@ -192,7 +192,10 @@ impl Checkpoints {
     fn meant(&self, which: &Which, workspace: &Path) -> Result<Vec<Checkpoint>, ToolError> {
         let mut found = Vec::new();
         let mut undone: Vec<String> = Vec::new();
-        for stored in self.list(workspace).map_err(unreadable)? {
+        let all = self.list(workspace).map_err(unreadable)?;
+        let put_back = put_back(&all);
+        let mut spent = None;
+        for stored in all {
             let (call, session) = stored.mark();
             let fits = match which {
                 Which::Last => true,
@@ -200,6 +203,11 @@ impl Checkpoints {
                 Which::Session(meant) => session == meant,
             };
             if !fits {
+                continue;
+            }
+            // Callers choose ids, and may use one again: the newest that is still there is meant.
+            if matches!(which, Which::Call(_)) && put_back.iter().any(|id| id == stored.id()) {
+                spent.get_or_insert(stored);
                 continue;
             }
             let log = self.draft(stored.id().to_owned()).log();
@@ -223,11 +231,27 @@ impl Checkpoints {
                 undone.extend(checkpoint.entry.undoes);
             }
         }
+        if let Some(stored) = spent {
+            found.extend(self.load(stored).map_err(unreadable)?);
+        }
         match found.is_empty() {
             true => Err(nothing(which)),
             false => Ok(found),
         }
     }
+}
+
+/// Calls whose changes were put back, and not made again since. Newest first.
+fn put_back(all: &[Stored]) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for stored in all {
+        if let Stored::Over(entry) = stored
+            && !ids.contains(&entry.id)
+        {
+            ids.extend(entry.undoes.iter().cloned());
+        }
+    }
+    ids
 }
 
 /// Join the changes of several calls, newest first, into one span a place.

@@ -230,6 +230,23 @@ fn a_whole_session_is_undone_and_nobody_else() {
 }
 
 #[test]
+fn an_id_that_was_used_again_reaches_the_older_call_too() {
+    let place = Place::new();
+    for name in ["aa", "bb"] {
+        let args = json!({"path": name, "content": "x"});
+        let call = json!([{"id": "1", "name": "file.write", "args": args}]);
+        assert_eq!(place.batch(&call, &["--yes"])[0]["ok"], true);
+    }
+    place.run(["undo", "1", "--yes"]).exits(0).says("bb");
+    place.run(["undo", "1", "--yes"]).exits(0).says("aa");
+    assert!(!place.workspace.join("aa").exists());
+    place
+        .run(["undo", "1", "--yes"])
+        .exits(0)
+        .says("nothing to put back");
+}
+
+#[test]
 fn a_change_in_between_is_not_lost_with_the_session() {
     let place = furnished();
     call(
