@@ -30,7 +30,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: haft_alloc::Mimalloc = haft_alloc::Mimalloc;
 
 const TOOLS: usize = 10_000;
 const BATCH: usize = 100;

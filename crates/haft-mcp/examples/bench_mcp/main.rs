@@ -13,7 +13,7 @@ mod lines;
 mod serve;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: haft_alloc::Mimalloc = haft_alloc::Mimalloc;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
