@@ -154,11 +154,9 @@ pub struct Powers {
 }
 
 impl Powers {
-    /// No power but the empty one.
+    /// No power but the empty one, which everybody has.
     pub fn none() -> Self {
-        let mut powers = Powers::default();
-        powers.insert(());
-        powers
+        Powers::default()
     }
 
     pub fn insert<P: Power>(&mut self, power: P) {
@@ -172,6 +170,9 @@ impl Powers {
     }
 
     pub fn get<P: Power>(&self) -> Option<&P> {
+        if let Some(empty) = (&() as &dyn Any).downcast_ref() {
+            return Some(empty);
+        }
         let (_, power) = self
             .by_type
             .iter()

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 
 use crate::{
-    CallTag, CancelToken, ClosedPaths, Event, EventKind, EventSink, Identity, Inquiry, NoEvents,
-    Person, Powers, ResultStore, Within,
+    CallTag, CancelToken, ClosedPaths, EventKind, EventSink, Identity, Inquiry, NoEvents, Person,
+    Powers, ResultStore, Within,
 };
 
 /// Who calls, and what they have at hand. One a session; calls share it.
@@ -129,6 +129,11 @@ impl ToolContext {
         }
     }
 
+    /// What names this call wherever it is told of.
+    pub fn tag(&self) -> &Arc<CallTag> {
+        &self.call
+    }
+
     /// The tool's own name, now that it is known.
     pub fn resolved(&mut self, tool: &Arc<str>) {
         if self.call.tool != *tool {
@@ -183,12 +188,7 @@ impl ToolContext {
     }
 
     pub fn emit(&self, kind: EventKind) {
-        if self.caller.events.listening() {
-            self.caller.events.emit(Event {
-                call: self.call.clone(),
-                kind,
-            });
-        }
+        self.caller.events.emit(&self.call, kind);
     }
 }
 

@@ -58,9 +58,9 @@ pub enum EventKind {
 }
 
 pub trait EventSink: Send + Sync {
-    fn emit(&self, event: Event);
+    fn emit(&self, call: &Arc<CallTag>, kind: EventKind);
 
-    /// False when nobody would hear it, so that events need not be made.
+    /// False when nobody would hear it, so that long texts need not be made.
     fn listening(&self) -> bool {
         true
     }
@@ -71,7 +71,7 @@ pub trait EventSink: Send + Sync {
 pub struct NoEvents;
 
 impl EventSink for NoEvents {
-    fn emit(&self, _event: Event) {}
+    fn emit(&self, _call: &Arc<CallTag>, _kind: EventKind) {}
 
     fn listening(&self) -> bool {
         false

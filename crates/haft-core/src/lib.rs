@@ -44,7 +44,7 @@ pub use error::{ErrorBody, ErrorCode, Reason, ToolError};
 pub use event::{CallTag, Event, EventKind, EventSink, NoEvents};
 pub use journal::{Earlier, EarlierState, Ending, Intent, Private, Recorder, Ruling};
 pub use name::{api_name, canonical_module, module_aliases, module_of};
-pub use outcome::{Block, Meta, Outcome, Output, OutputBody};
+pub use outcome::{Block, Meta, Outcome, OutcomeBody, Output, OutputBody};
 pub use pack::Pack;
 pub use reduce::{ReduceContext, Reducer};
 pub use results::{KeptResult, ResultStore, session_folder};

@@ -3,10 +3,11 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{Annotations, ErrorBody, ErrorCode, ToolError};
+use crate::{Annotations, CallTag, ErrorBody, ErrorCode, ToolError};
 
 /// A piece of content, in the shape MCP gives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,10 +101,9 @@ pub struct OutputBody {
 
 impl Output {
     pub fn blocks(content: Vec<Block>) -> Self {
-        Output(Box::new(OutputBody {
-            content,
-            ..OutputBody::default()
-        }))
+        let mut body = Box::<OutputBody>::default();
+        body.content = content;
+        Output(body)
     }
 
     pub fn text(text: impl Into<String>) -> Self {
@@ -162,12 +162,17 @@ impl DerefMut for Output {
     }
 }
 
-/// The answer that leaves the pipeline.
+/// The answer that leaves the pipeline. One word wide as well: a batch collects many.
 #[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
+#[serde(transparent)]
+pub struct Outcome(Box<OutcomeBody>);
+
+/// Its call's id and tool read as its own.
+#[derive(Debug, Clone, Serialize)]
+pub struct OutcomeBody {
     pub ok: bool,
-    pub tool: Arc<str>,
-    pub call_id: Arc<str>,
+    #[serde(flatten, serialize_with = "tool_and_id")]
+    pub call: Arc<CallTag>,
     pub content: Vec<Block>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
@@ -198,6 +203,13 @@ pub struct Meta {
     pub masked: usize,
 }
 
+fn tool_and_id<S: Serializer>(call: &CallTag, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut fields = serializer.serialize_map(Some(2))?;
+    fields.serialize_entry("tool", &call.tool)?;
+    fields.serialize_entry("call_id", &call.call_id)?;
+    fields.end()
+}
+
 fn is_zero(n: &usize) -> bool {
     *n == 0
 }
@@ -205,15 +217,23 @@ fn is_zero(n: &usize) -> bool {
 impl Outcome {
     /// The answer to something that never became a call.
     pub fn refused(tool: impl Into<Arc<str>>, id: impl Into<Arc<str>>, error: ToolError) -> Self {
-        Outcome {
-            ok: false,
-            tool: tool.into(),
+        let call = CallTag {
             call_id: id.into(),
+            session: "".into(),
+            tool: tool.into(),
+        };
+        Outcome::from(OutcomeBody {
+            ok: false,
+            call: Arc::new(call),
             content: Vec::new(),
             structured: None,
             error: Some(error.into_body()),
             meta: Meta::default(),
-        }
+        })
+    }
+
+    pub fn into_body(self) -> OutcomeBody {
+        *self.0
     }
 
     /// The text blocks, one after the other.
@@ -224,5 +244,33 @@ impl Outcome {
 
     pub fn code(&self) -> Option<ErrorCode> {
         self.error.as_ref().map(|error| error.code)
+    }
+}
+
+impl From<OutcomeBody> for Outcome {
+    fn from(body: OutcomeBody) -> Self {
+        Outcome(Box::new(body))
+    }
+}
+
+impl Deref for Outcome {
+    type Target = OutcomeBody;
+
+    fn deref(&self) -> &OutcomeBody {
+        &self.0
+    }
+}
+
+impl Deref for OutcomeBody {
+    type Target = CallTag;
+
+    fn deref(&self) -> &CallTag {
+        &self.call
+    }
+}
+
+impl DerefMut for Outcome {
+    fn deref_mut(&mut self) -> &mut OutcomeBody {
+        &mut self.0
     }
 }

@@ -27,7 +27,7 @@ impl Runtime {
     pub async fn call(&self, session: &Session, call: Call) -> Outcome {
         let view = session.view(self);
         let landed = pipeline::walk(self.gate(session, &view), call, Instant::now()).await;
-        *landed.outcome
+        landed.outcome
     }
 
     /// Make many calls at once: they overlap unless their effects conflict, and then run in the
@@ -114,9 +114,9 @@ async fn execute(mut gate: Gate<'_>, calls: Vec<Call>) -> Vec<Outcome> {
     answered.in_order()
 }
 
-/// Outcomes as they come in. They are large, so they stay where they lie until all are there.
+/// Outcomes as they come in.
 struct Answers {
-    landed: Vec<Landed>,
+    outcomes: Vec<Outcome>,
     /// Where each of them belongs
     places: Vec<usize>,
 }
@@ -124,16 +124,15 @@ struct Answers {
 impl Answers {
     fn of(calls: usize) -> Self {
         Answers {
-            landed: Vec::with_capacity(calls),
+            outcomes: Vec::with_capacity(calls),
             places: Vec::with_capacity(calls),
         }
     }
 
     /// Tells when it ended.
     fn add(&mut self, place: usize, landed: Option<Landed>) -> Option<Instant> {
-        let landed = landed?;
-        let at = landed.at;
-        self.landed.push(landed);
+        let Landed { outcome, at } = landed?;
+        self.outcomes.push(outcome);
         self.places.push(place);
         Some(at)
     }
@@ -142,11 +141,10 @@ impl Answers {
         for here in 0..self.places.len() {
             while self.places[here] != here {
                 let there = self.places[here];
-                self.landed.swap(here, there);
+                self.outcomes.swap(here, there);
                 self.places.swap(here, there);
             }
         }
-        let outcomes = self.landed.into_iter();
-        outcomes.map(|landed| *landed.outcome).collect()
+        self.outcomes
     }
 }

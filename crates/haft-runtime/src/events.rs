@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use haft_core::{Event, EventKind, EventSink};
+use haft_core::{CallTag, Event, EventKind, EventSink};
 
 use crate::live::LiveText;
 
@@ -82,7 +82,11 @@ impl EventBus {
         }
     }
 
-    fn send(&self, event: Event) {
+    fn send(&self, call: &Arc<CallTag>, kind: EventKind) {
+        let event = |kind| Event {
+            call: call.clone(),
+            kind,
+        };
         let mut wake = Vec::new();
         {
             let mut boxes = self.shared.boxes();
@@ -90,9 +94,9 @@ impl EventBus {
                 return;
             };
             for one in others {
-                wake.extend(one.put(event.clone()));
+                wake.extend(one.put(event(kind.clone())));
             }
-            wake.extend(last.put(event));
+            wake.extend(last.put(event(kind)));
         }
         wake.into_iter().for_each(Waker::wake);
     }
@@ -117,14 +121,15 @@ impl Mailbox {
 }
 
 impl EventSink for EventBus {
-    fn emit(&self, event: Event) {
-        if let Some(text) = self.shared.live.shown(&event) {
-            let kind = EventKind::Progress { text, piece: true };
-            let call = event.call.clone();
-            self.send(Event { call, kind });
+    fn emit(&self, call: &Arc<CallTag>, kind: EventKind) {
+        if !self.listening() {
+            return;
         }
-        if !matches!(event.kind, EventKind::Progress { .. }) {
-            self.send(event);
+        if let Some(text) = self.shared.live.shown(call, &kind) {
+            self.send(call, EventKind::Progress { text, piece: true });
+        }
+        if !matches!(kind, EventKind::Progress { .. }) {
+            self.send(call, kind);
         }
     }
 
@@ -176,20 +181,15 @@ impl Drop for Listener {
 
 #[cfg(test)]
 mod tests {
-    use haft_core::CallTag;
-
     use super::*;
 
-    fn event(call: usize) -> Event {
+    fn tell(bus: &EventBus, call: usize) {
         let call = CallTag {
             call_id: call.to_string().into(),
             session: "s".into(),
             tool: "t".into(),
         };
-        Event {
-            call: Arc::new(call),
-            kind: EventKind::Begin { dry_run: false },
-        }
+        bus.emit(&Arc::new(call), EventKind::Begin { dry_run: false });
     }
 
     fn heard(listener: &mut Listener) -> String {
@@ -208,13 +208,13 @@ mod tests {
         let bus = EventBus::new();
         assert!(!bus.listening());
         let mut first = bus.listen();
-        bus.emit(event(1));
+        tell(&bus, 1);
         let mut second = bus.listen();
-        bus.emit(event(2));
+        tell(&bus, 2);
         assert_eq!(heard(&mut first), "1 2");
         assert_eq!(heard(&mut second), "2");
         drop(first);
-        bus.emit(event(3));
+        tell(&bus, 3);
         assert_eq!(heard(&mut second), "3");
         assert_eq!(bus.shared.boxes().all.len(), 1);
     }
@@ -223,7 +223,7 @@ mod tests {
     fn who_lags_loses_the_oldest_and_is_told() {
         let bus = EventBus::new();
         let mut listener = bus.listen();
-        (0..CAPACITY + 3).for_each(|n| bus.emit(event(n)));
+        (0..CAPACITY + 3).for_each(|n| tell(&bus, n));
         let heard = heard(&mut listener);
         assert!(heard.starts_with("3 lost 3 4 "), "{}", &heard[..40]);
     }
@@ -238,9 +238,9 @@ mod tests {
             matches!((first, second), (Heard::Event(_), Heard::Event(_)))
         });
         tokio::task::yield_now().await;
-        bus.emit(event(1));
+        tell(&bus, 1);
         tokio::task::yield_now().await;
-        bus.emit(event(2));
+        tell(&bus, 2);
         assert!(waiting.await.unwrap());
     }
 }

@@ -43,8 +43,7 @@ pub(crate) struct Flight<'a> {
 
 /// A call that is over, and when it was.
 pub(crate) struct Landed {
-    /// Large, and on its way through many hands
-    pub(crate) outcome: Box<Outcome>,
+    pub(crate) outcome: Outcome,
     pub(crate) at: Instant,
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_core::{Event, EventKind};
+use haft_core::{CallTag, EventKind};
 
 use crate::secrets;
 
@@ -28,13 +28,13 @@ pub struct LiveText {
 impl LiveText {
     /// What may be shown at this event, if anything: of progress what is complete, at the end of
     /// a call what was still waiting.
-    pub fn shown(&self, event: &Event) -> Option<String> {
-        let text = match &event.kind {
-            EventKind::Progress { text, piece: true } => self.more(&event.call.call_id, text),
+    pub fn shown(&self, call: &CallTag, kind: &EventKind) -> Option<String> {
+        let text = match kind {
+            EventKind::Progress { text, piece: true } => self.more(&call.call_id, text),
             EventKind::Progress { text, piece: false } => secrets::mask(text).text.into_owned(),
             EventKind::End { .. } if self.used.load(Ordering::Relaxed) => {
                 let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-                open.remove(&event.call.call_id)?.rest()
+                open.remove(&call.call_id)?.rest()
             }
             _ => return None,
         };
@@ -94,19 +94,13 @@ fn unfinished(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use haft_core::CallTag;
-
     use super::*;
 
-    fn event(kind: EventKind) -> Event {
-        let call = CallTag {
+    fn call() -> CallTag {
+        CallTag {
             call_id: "c".into(),
             session: "s".into(),
             tool: "t".into(),
-        };
-        Event {
-            call: Arc::new(call),
-            kind,
         }
     }
 
@@ -124,7 +118,7 @@ mod tests {
             chars: 0,
         };
         said.chain([end])
-            .filter_map(|kind| live.shown(&event(kind)))
+            .filter_map(|kind| live.shown(&call(), &kind))
             .collect()
     }
 
@@ -173,6 +167,6 @@ mod tests {
             text: "a whole message".to_owned(),
             piece: false,
         };
-        assert_eq!(live.shown(&event(line)).unwrap(), "a whole message");
+        assert_eq!(live.shown(&call(), &line).unwrap(), "a whole message");
     }
 }

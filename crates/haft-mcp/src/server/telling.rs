@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use haft_core::{Event, EventSink};
+use haft_core::{CallTag, EventKind, EventSink};
 use haft_runtime::LiveText;
 use serde_json::{Value, json};
 
@@ -61,12 +61,10 @@ impl Telling {
 }
 
 impl EventSink for Telling {
-    fn emit(&self, event: Event) {
-        if let Some(text) = self.live.shown(&event) {
+    fn emit(&self, call: &Arc<CallTag>, kind: EventKind) {
+        if let Some(text) = self.live.shown(call, &kind) {
             self.tell(&text);
         }
-        if self.inner.listening() {
-            self.inner.emit(event);
-        }
+        self.inner.emit(call, kind);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft_core::{Call, ErrorCode, Event, EventKind, EventSink, Outcome};
+use haft_core::{Call, CallTag, ErrorCode, EventKind, EventSink, Outcome};
 use haft_host::{FilesConfig, PartnerProgram, ProcessConfig, RunProcesses, Workspace};
 use haft_mcp::{Fleet, Hands, Record, Records, RemoteSpec, Way};
 use haft_runtime::{Runtime, Session};
@@ -32,8 +32,8 @@ impl Records for Remembered {
 struct Heard(Mutex<Vec<String>>);
 
 impl EventSink for Heard {
-    fn emit(&self, event: Event) {
-        if let EventKind::Progress { text, .. } = event.kind {
+    fn emit(&self, _call: &Arc<CallTag>, kind: EventKind) {
+        if let EventKind::Progress { text, .. } = kind {
             self.0.lock().unwrap().push(text);
         }
     }

@@ -69,6 +69,8 @@ pub(super) struct Fields {
 struct Field {
     name: String,
     value: Plain,
+    /// `null` will do as well
+    nullable: bool,
     required: bool,
 }
 
@@ -154,6 +156,18 @@ impl Plain {
         }
     }
 
+    /// The same without `null`, and whether that was one of two. Most optional fields are such.
+    fn or_null(self) -> (Plain, bool) {
+        match self {
+            Plain::Either(kinds) => match <[Plain; 2]>::try_from(kinds) {
+                Ok([kind, Plain::Null] | [Plain::Null, kind]) => (kind, true),
+                Ok(kinds) => (Plain::Either(kinds.into()), false),
+                Err(kinds) => (Plain::Either(kinds), false),
+            },
+            plain => (plain, false),
+        }
+    }
+
     /// Yes, or the full check has to decide.
     #[inline]
     pub(super) fn accepts(&self, value: &Value) -> bool {
@@ -199,6 +213,12 @@ impl Plain {
     }
 }
 
+impl Field {
+    fn accepts(&self, value: &Value) -> bool {
+        self.value.accepts(value) || self.nullable && value.is_null()
+    }
+}
+
 impl Fields {
     fn of(schema: &Map<String, Value>) -> Option<Fields> {
         let keywords = ["type", "properties", "required", "additionalProperties"];
@@ -219,9 +239,11 @@ impl Fields {
             None => {}
             Some(Value::Object(properties)) => {
                 for (name, value) in properties {
+                    let (value, nullable) = Plain::of(value)?.or_null();
                     known.push(Field {
                         name: name.clone(),
-                        value: Plain::of(value)?,
+                        value,
+                        nullable,
                         required: required.contains(name),
                     });
                 }
@@ -248,7 +270,7 @@ impl Fields {
                 false => self.known.iter().position(is_it),
             };
             match place.map(|place| (place, &self.known[place])) {
-                Some((place, field)) if field.value.accepts(value) => {
+                Some((place, field)) if field.accepts(value) => {
                     found += usize::from(field.required);
                     next = place + 1;
                 }

@@ -3,7 +3,7 @@
 use std::mem;
 use std::time::Instant;
 
-use haft_core::{EventKind, Outcome, Output, ToolError};
+use haft_core::{EventKind, Outcome, OutcomeBody, Output, ToolError};
 
 use super::{record, trim};
 use crate::flight::{Flight, Landed};
@@ -25,10 +25,9 @@ pub(crate) fn call(flight: &mut Flight<'_>, mut output: Output) -> Landed {
         duration_us,
         chars: meta.total_chars,
     });
-    let outcome = Box::new(Outcome {
+    let outcome = Outcome::from(OutcomeBody {
         ok: error.is_none(),
-        tool: flight.cx.tool.clone(),
-        call_id: flight.cx.call_id.clone(),
+        call: flight.cx.tag().clone(),
         content: mem::take(&mut output.content),
         structured: output.structured.take(),
         error,

@@ -2,6 +2,7 @@
 //! resolved by the host before policy sees them, so a rule binds the effect, not its spelling.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 use haft_core::{Effects, EventKind, Prepared, ToolError};
@@ -12,7 +13,7 @@ use crate::flight::Flight;
 
 /// A call that policy does not refuse.
 pub(crate) struct Judged {
-    pub(crate) effects: Arc<Effects>,
+    pub(crate) effects: Touched,
     /// What has to be asked, if anything
     pub(crate) ask: Option<Box<Judgement>>,
 }
@@ -22,7 +23,7 @@ pub(crate) fn effects(
     tool: usize,
     prepared: &dyn Prepared,
 ) -> Result<Judged, ToolError> {
-    let effects = shared(limits::effects(flight, prepared)?);
+    let effects = Touched::from(limits::effects(flight, prepared)?);
     let bound = flight.view.bound(tool);
     let judgement = match flight.note {
         None => judgement(flight, bound, &effects),
@@ -43,17 +44,37 @@ pub(crate) fn effects(
     });
     flight.cx.closed = bound.closed();
     let orders = flight.runtime.scheduler();
-    flight.ticket = (!effects.is_none()).then(|| orders.ticket(flight.lane, &effects));
+    flight.ticket = match &effects {
+        Touched::These(effects) if !effects.is_none() => Some(orders.ticket(flight.lane, effects)),
+        _ => None,
+    };
     Ok(Judged { effects, ask })
 }
 
-/// Calls that touch nothing share one word for it.
-fn shared(effects: Effects) -> Arc<Effects> {
-    static NONE: LazyLock<Arc<Effects>> = LazyLock::new(|| Arc::new(Effects::none()));
-    if effects.is_none() && !effects.only_looks {
-        NONE.clone()
-    } else {
-        Arc::new(effects)
+/// What a call touches. Calls that touch nothing share one word for it.
+pub(crate) enum Touched {
+    Nothing(&'static Arc<Effects>),
+    These(Arc<Effects>),
+}
+
+impl From<Effects> for Touched {
+    fn from(effects: Effects) -> Self {
+        static NONE: LazyLock<Arc<Effects>> = LazyLock::new(|| Arc::new(Effects::none()));
+        match effects.is_none() && !effects.only_looks {
+            true => Touched::Nothing(&NONE),
+            false => Touched::These(Arc::new(effects)),
+        }
+    }
+}
+
+impl Deref for Touched {
+    type Target = Arc<Effects>;
+
+    fn deref(&self) -> &Arc<Effects> {
+        match self {
+            Touched::Nothing(none) => none,
+            Touched::These(effects) => effects,
+        }
     }
 }
 

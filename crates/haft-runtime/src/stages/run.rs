@@ -110,7 +110,7 @@ fn recheck(
     if flight.cx.cancel.is_cancelled() {
         return Err(cancelled());
     }
-    if !judged.effects.is_none() && effects(flight, prepared)? != *judged.effects {
+    if !judged.effects.is_none() && effects(flight, prepared)? != **judged.effects {
         return Err(
             ToolError::conflict("what the call touches has changed since it was judged")
                 .hint("make the call again"),

@@ -28,7 +28,15 @@ async fn a_person_decides() {
     for nobody in [None, Some(Arc::new(Says::nothing()) as Arc<dyn Person>)] {
         let refused = risky(nobody, target()).await;
         assert_eq!(refused.code(), Some(ErrorCode::Denied));
-        assert!(refused.error.unwrap().hint.unwrap().contains("--yes"));
+        assert!(
+            refused
+                .into_body()
+                .error
+                .unwrap()
+                .hint
+                .unwrap()
+                .contains("--yes")
+        );
     }
 }
 

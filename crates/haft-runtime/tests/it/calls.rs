@@ -37,7 +37,7 @@ async fn a_wrong_name_is_answered_with_the_nearest() {
     let check = async |name: &str, hint: &str| {
         let outcome = call(name, json!({})).await;
         assert_eq!(outcome.code(), Some(ErrorCode::NotAvailable), "{name}");
-        let error = outcome.error.unwrap();
+        let error = outcome.into_body().error.unwrap();
         assert!(
             error.hint.as_deref().unwrap_or_default().contains(hint),
             "{name}: {error:?}"
@@ -60,7 +60,7 @@ async fn wrong_arguments_say_what_is_right() {
             Some(ErrorCode::InputInvalid),
             "{args}: {outcome:?}"
         );
-        let error = outcome.error.unwrap();
+        let error = outcome.into_body().error.unwrap();
         assert!(error.message.contains(message), "{args}: {error:?}");
         assert!(
             error.hint.as_deref().unwrap_or_default().contains(hint),
@@ -124,7 +124,14 @@ async fn other_spellings_and_nulls_are_put_right() {
 async fn a_missing_backend_is_named() {
     let outcome = call("test.online", json!({})).await;
     assert_eq!(outcome.code(), Some(ErrorCode::NotAvailable));
-    assert!(outcome.error.unwrap().message.contains("`network` backend"));
+    assert!(
+        outcome
+            .into_body()
+            .error
+            .unwrap()
+            .message
+            .contains("`network` backend")
+    );
 }
 
 #[tokio::test]
@@ -228,7 +235,7 @@ async fn a_dry_run_says_what_would_happen_and_does_nothing() {
     let mut dry = Call::new("test.risky", json!({"target": "x"}));
     dry.dry_run = true;
     let outcome = house.runtime.call(&session, dry).await;
-    assert!(outcome.ok && outcome.meta.would.unwrap().starts_with("ask: "));
+    assert!(outcome.ok && outcome.meta.would.as_ref().unwrap().starts_with("ask: "));
 }
 
 #[tokio::test]
@@ -268,7 +275,7 @@ async fn listeners_hear_the_beginning_and_the_end() {
 async fn a_long_error_is_bounded() {
     let args: Value = (0..20_000).map(|n| (format!("key{n}"), json!(n))).collect();
     let outcome = call("test.echo", args).await;
-    let error = outcome.error.unwrap();
+    let error = outcome.into_body().error.unwrap();
     assert!(error.message.chars().count() < 5_000 && error.hint.unwrap().chars().count() < 5_000);
 }
 

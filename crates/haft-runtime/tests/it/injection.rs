@@ -78,7 +78,7 @@ async fn a_wrong_call_is_answered_with_the_schema_where_it_was_not_shown() {
         let session = session(&house, injection);
         let outcome = house.runtime.call(&session, wrong()).await;
         assert_eq!(outcome.code(), Some(ErrorCode::InputInvalid));
-        outcome.error.unwrap().hint.unwrap()
+        outcome.into_body().error.unwrap().hint.unwrap()
     };
     let direct = hint(window(1_000_000)).await;
     assert!(!direct.contains("schema of"), "{direct}");

@@ -25,7 +25,7 @@ async fn a_large_result_is_cut_and_stays_readable() {
         "[truncated — {} chars total]",
         outcome.meta.total_chars
     )));
-    let handle = outcome.meta.handle.unwrap();
+    let handle = outcome.meta.handle.clone().unwrap();
     let results = FileResults::new(house.home.path());
     let mut whole = String::new();
     results

@@ -158,7 +158,7 @@ async fn denied_tools_are_not_suggested() {
         .runtime
         .call(&house.session("s"), Call::new("test.ecko", json!({})))
         .await;
-    let hint = outcome.error.unwrap().hint.unwrap();
+    let hint = outcome.into_body().error.unwrap().hint.unwrap();
     assert!(!hint.contains("echo"), "{hint}");
 }
 

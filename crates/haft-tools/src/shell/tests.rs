@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft_core::{
-    Block, Caller, CommandLine, ErrorCode, Event, EventKind, EventSink, Mode, Output, Powers,
+    Block, CallTag, Caller, CommandLine, ErrorCode, EventKind, EventSink, Mode, Output, Powers,
     Resource, ResultStore, ToolContext, ToolError,
 };
 use haft_host::{
@@ -28,8 +28,8 @@ pub(crate) struct Fixture {
 struct Heard(Mutex<String>);
 
 impl EventSink for Heard {
-    fn emit(&self, event: Event) {
-        if let EventKind::Progress { text, .. } = event.kind {
+    fn emit(&self, _call: &Arc<CallTag>, kind: EventKind) {
+        if let EventKind::Progress { text, .. } = kind {
             self.0.lock().unwrap().push_str(&text);
         }
     }

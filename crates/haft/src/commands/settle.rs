@@ -146,7 +146,8 @@ fn settled(done: Vec<(Line, Way)>) -> Result<usize> {
             ),
             Way::MadeAgain(outcome) => {
                 left += 1;
-                let why = outcome.error.map(|error| error.message).unwrap_or_default();
+                let error = outcome.into_body().error;
+                let why = error.map(|error| error.message).unwrap_or_default();
                 fail::notice(&format!(
                     "left: {}: {}",
                     visible(&line.call_id),

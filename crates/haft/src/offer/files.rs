@@ -52,7 +52,7 @@ impl HouseOffer {
             return None;
         }
         let outcome = self.call(session, LIST, args).await.ok()?;
-        let structured = outcome.structured?;
+        let structured = outcome.into_body().structured?;
         let entries = structured["entries"].as_array()?;
         let entries = entries.iter().filter_map(|entry| {
             let name = entry["path"].as_str()?;
@@ -146,7 +146,7 @@ impl HouseOffer {
             Err(error) if error.reason == Some(Reason::NotFound) => return Ok(None),
             outcome => outcome?,
         };
-        let structured = outcome.structured.unwrap_or_default();
+        let structured = outcome.into_body().structured.unwrap_or_default();
         let content = structured["content"].as_str().unwrap_or_default();
         let bytes = STANDARD.decode(content).unwrap_or_default();
         Ok(Some(vec![reading(uri, path, content, bytes)]))

@@ -76,6 +76,7 @@ impl HouseOffer {
             return Ok(None);
         };
         let outcome = self.call(session, &tool, json!({"uri": at_server})).await?;
+        let outcome = outcome.into_body();
         let structured = outcome.structured.unwrap_or_default();
         let contents = structured["contents"].as_array();
         let readings = contents.into_iter().flatten().zip(&outcome.content);
@@ -125,7 +126,7 @@ impl HouseOffer {
     ) -> Got {
         let args = json!({"name": lent.name, "arguments": arguments});
         let outcome = self.call(session, &lent.tool, args).await?;
-        Ok(outcome.structured)
+        Ok(outcome.into_body().structured)
     }
 }
 

@@ -107,7 +107,7 @@ impl HouseOffer {
     async fn skill(&self, session: &Session, name: &str, task: Option<&str>) -> Got {
         let args = json!({"command": name});
         let outcome = self.call(session, SKILL, args).await?;
-        let skill = outcome.structured.unwrap_or_default();
+        let skill = outcome.into_body().structured.unwrap_or_default();
         let mut text = skill["content"].as_str().unwrap_or_default().to_owned();
         if let Some(task) = task.filter(|task| !task.is_empty()) {
             text.push_str(&format!("\n\nThe task: {task}"));
