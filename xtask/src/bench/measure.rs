@@ -1,5 +1,6 @@
 //! Rounds and what becomes of them. The minimum tells what the code can do, the median what it
-//! usually does; bars are held by the median.
+//! usually does. Ratios are taken within a round, where all sides saw the same machine, and the
+//! median of those is held against the bars.
 
 use anyhow::{Result, bail};
 
@@ -56,6 +57,7 @@ impl Row {
                     .map(|sample| sample.cpu_ns)
                     .collect::<Option<Vec<f64>>>()
                     .map(|samples| Spread::of(samples.into_iter())),
+                samples,
             })
             .collect();
         RowResult {
@@ -111,6 +113,8 @@ pub(crate) struct SideResult {
     pub(crate) version: String,
     pub(crate) wall: Spread,
     pub(crate) cpu: Option<Spread>,
+    /// Round by round
+    samples: Vec<Sample>,
 }
 
 #[derive(Debug)]
@@ -124,21 +128,22 @@ pub(crate) struct RowResult {
 }
 
 impl RowResult {
-    /// The median of a side as a multiple of the peer's.
+    /// What a side takes as a multiple of the peer's, in the median round.
     pub(crate) fn ratio(&self, side: &SideResult) -> f64 {
-        self.sides
-            .iter()
-            .find(|other| other.name == self.peer)
-            .map_or(f64::NAN, |peer| side.wall.median / peer.wall.median)
+        self.ratio_of(side, |sample| Some(sample.wall_ns))
     }
 
     /// The same for CPU time.
     pub(crate) fn cpu_ratio(&self, side: &SideResult) -> f64 {
+        self.ratio_of(side, |sample| sample.cpu_ns)
+    }
+
+    fn ratio_of(&self, side: &SideResult, figure: impl Fn(&Sample) -> Option<f64>) -> f64 {
         let peer = self.sides.iter().find(|other| other.name == self.peer);
-        match (side.cpu, peer.and_then(|peer| peer.cpu)) {
-            (Some(ours), Some(theirs)) => ours.median / theirs.median,
-            _ => f64::NAN,
-        }
+        let theirs = peer.into_iter().flat_map(|peer| &peer.samples);
+        let ratios = side.samples.iter().zip(theirs);
+        let ratios = ratios.filter_map(|(ours, theirs)| Some(figure(ours)? / figure(theirs)?));
+        Spread::of(ratios).median
     }
 
     /// The bars that our side did not hold, in words.
@@ -244,6 +249,12 @@ pub(crate) mod tests {
             &[99.0, 2.0, 6.0, 4.0],
             Bar::default(),
         );
+        let (slow_for_a_while, _) = measured(
+            &[99.0, 1.0, 1.0, 9.0, 9.0, 9.0],
+            &[99.0, 2.0, 2.0, 2.0, 18.0, 18.0],
+            Bar::default(),
+        );
+        assert_eq!(slow_for_a_while.ratio(&slow_for_a_while.sides[0]), 0.5);
         assert_eq!(turns, "AB".repeat(WARM_UP + 3));
         assert_eq!(
             result.sides[0].wall,
