@@ -48,7 +48,8 @@ const WORDS: &[(&str, &str)] = &[
     ("exit status", "exit status [1-9]"),
 ];
 /// The last is how one runner of tests marks what went wrong.
-const MARKS: [&str; 7] = ["ERR!", "✗", "✘", "✕", "×", "❌", "E   "];
+const SHOUTS: [&str; 2] = ["ERR!", "E   "];
+const MARKS: [&str; 5] = ["✗", "✘", "✕", "×", "❌"];
 
 static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words: Vec<&str> = WORDS.iter().map(|(_, forms)| *forms).collect();
@@ -64,15 +65,49 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// what only passes by. None on a machine that cannot; then every line is looked at.
 ///
 /// Words are looked for without their first letter, which stands for two of the three at once: no
-/// more than 64 texts can be looked for in this way.
-static LIKELY: LazyLock<Option<Searcher>> = LazyLock::new(|| {
-    let words = WORDS.iter().flat_map(|(begin, _)| {
-        let rest = &begin[1..];
-        [rest.to_owned(), rest.to_uppercase()]
+/// more than 64 texts can be looked for in this way. Four letters of each are compared at once, so
+/// none may be shorter; marks, which are, have a search of their own, and in plain text they stop
+/// it nowhere.
+static LIKELY: LazyLock<Option<[Searcher; 2]>> = LazyLock::new(|| {
+    let words = WORDS.iter().flat_map(|(begin, _)| match begin.len() {
+        ..=4 => vec![
+            (*begin).to_owned(),
+            format!("{}{}", begin[..1].to_uppercase(), &begin[1..]),
+            begin.to_uppercase(),
+        ],
+        _ => vec![begin[1..].to_owned(), begin[1..].to_uppercase()],
     });
-    let all: Vec<String> = words.chain(MARKS.map(str::to_owned)).collect();
-    Searcher::new(all)
+    let words = words.chain(SHOUTS.map(str::to_owned));
+    Some([Searcher::new(words)?, Searcher::new(MARKS)?])
 });
+
+/// Hits of a search, one after the other.
+struct Ahead<'s> {
+    searcher: &'s Searcher,
+    /// The next one, or the end of the text
+    next: usize,
+}
+
+impl<'s> Ahead<'s> {
+    fn new(searcher: &'s Searcher, text: &str) -> Self {
+        let mut ahead = Ahead { searcher, next: 0 };
+        ahead.look(text, 0);
+        ahead
+    }
+
+    fn look(&mut self, text: &str, from: usize) {
+        let hit = self.searcher.find(&text[from..]);
+        self.next = hit.map_or(text.len(), |hit| from + hit.start());
+    }
+
+    /// The next hit from here on.
+    fn from(&mut self, text: &str, from: usize) -> usize {
+        if self.next < from {
+            self.look(text, from);
+        }
+        self.next
+    }
+}
 
 /// Where the lines are that tell of an error.
 pub(crate) fn error_lines(text: &str) -> Vec<Range<usize>> {
@@ -80,15 +115,17 @@ pub(crate) fn error_lines(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     // Colours hide where words begin, so every line of a coloured text is looked at.
     let coloured = memchr(0x1b, text.as_bytes()).is_some();
+    let likely = LIKELY.as_ref().filter(|_| !coloured);
+    let mut likely = likely.map(|both| both.each_ref().map(|one| Ahead::new(one, text)));
+    let bytes = text.as_bytes();
     while at < text.len() {
-        let hit = match (&*LIKELY, coloured) {
-            (Some(likely), false) => likely.find(&text[at..]).map(|hit| at + hit.start()),
-            _ => Some(at),
+        let hit = match &mut likely {
+            Some([words, marks]) => words.from(text, at).min(marks.from(text, at)),
+            None => at,
         };
-        let Some(hit) = hit else {
+        if hit == text.len() {
             break;
-        };
-        let bytes = text.as_bytes();
+        }
         let start = memrchr(b'\n', &bytes[at..hit]).map_or(at, |feed| at + feed + 1);
         let end = memchr(b'\n', &bytes[hit..]).map_or(text.len(), |feed| hit + feed);
         if is_error(&text[start..end]) {
@@ -321,6 +358,25 @@ mod tests {
         }
         for line in ["all fine", "terrors", "prefailedx", "exit status 0", ""] {
             assert!(!is_error(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_word_is_found_at_once_in_three_spellings() {
+        assert!(WORDS.iter().all(|(begin, _)| begin.len() >= 4));
+        for (begin, _) in WORDS {
+            let whole = match *begin {
+                "segmentation" => "segmentation fault",
+                "undefined" => "undefined reference",
+                "permission" => "permission denied",
+                "exit status" => "exit status 2",
+                begin => begin,
+            };
+            let capital = format!("{}{}", whole[..1].to_uppercase(), &whole[1..]);
+            for word in [whole.to_owned(), capital, whole.to_uppercase()] {
+                let text = format!("fine\nso {word} it\nfine");
+                assert_eq!(error_lines(&text).len(), 1, "{word}");
+            }
         }
     }
 
