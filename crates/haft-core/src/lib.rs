@@ -28,6 +28,7 @@ mod sights;
 mod skills;
 mod spec;
 mod tool;
+mod words;
 
 pub use annotations::{Annotations, Audience};
 pub use apps::{AppAnswer, Apps, CallApps};
@@ -56,6 +57,7 @@ pub use spec::{
     ConstraintKind, ConstraintSpec, Example, Exposure, Module, Repeat, Risk, Source, ToolSpec,
 };
 pub use tool::{DynTool, Prepared, Tool, ToolResult, typed};
+pub use words::Words;
 
 /// A boxed future, as erased traits return it.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

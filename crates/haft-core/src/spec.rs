@@ -1,24 +1,26 @@
 //! What is known about a tool before it is called.
 
-use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{Capability, api_name, module_of};
+use crate::words::Lazily;
+use crate::{Capability, Words, api_name, module_of};
 
-/// Everything about a tool that listings, models, policy and stages need to know.
+/// Everything about a tool that listings, models, policy and stages need to know. Its words read
+/// as its own.
 #[derive(Debug, Clone, Serialize)]
 pub struct ToolSpec {
     /// Canonical, dotted: `file.read`
     pub name: Arc<str>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub title: String,
-    pub description: String,
-    pub input_schema: Value,
+    #[serde(flatten)]
+    words: Lazily,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     /// The group it belongs to, and its category in discovery
@@ -28,8 +30,6 @@ pub struct ToolSpec {
     pub tags: Vec<String>,
     /// Other names it answers to
     pub aliases: Vec<String>,
-    /// Other spellings of its parameters: theirs to ours; `*` is every key that is none
-    pub parameter_aliases: BTreeMap<String, String>,
     /// Parameters that carry somebody's content: records keep a digest of them. `list[].name` is a
     /// name in each item of a list
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -77,21 +77,40 @@ fn millis<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok
         .serialize(serializer)
 }
 
+impl Deref for ToolSpec {
+    type Target = Words;
+
+    fn deref(&self) -> &Words {
+        self.words.get()
+    }
+}
+
 impl ToolSpec {
     /// A spec with nothing known but the name and the schema: unsafe to repeat, medium risk.
     pub fn new(name: impl Into<Arc<str>>, description: impl Into<String>, schema: Value) -> Self {
-        let name = name.into();
-        ToolSpec {
-            title: String::new(),
+        let words = Words {
             description: description.into(),
             input_schema: schema,
+            ..Words::default()
+        };
+        ToolSpec::saying(name.into(), words.into())
+    }
+
+    /// The same, with words that are made at the first look.
+    pub fn described_later(name: impl Into<Arc<str>>, words: fn() -> Words) -> Self {
+        ToolSpec::saying(name.into(), Lazily::later(words))
+    }
+
+    fn saying(name: Arc<str>, words: Lazily) -> Self {
+        ToolSpec {
+            title: String::new(),
+            words,
             output_schema: None,
             module: module_of(&name).to_owned(),
             name,
             toolset: None,
             tags: Vec::new(),
             aliases: Vec::new(),
-            parameter_aliases: BTreeMap::new(),
             private: Vec::new(),
             examples: Vec::new(),
             side_effects: Vec::new(),
@@ -111,6 +130,16 @@ impl ToolSpec {
             surveys: false,
             source: Source::Builtin,
         }
+    }
+
+    /// Change what is said of it.
+    pub fn reword(&mut self, change: impl FnOnce(&mut Words)) {
+        self.words.change(change);
+    }
+
+    /// Whether its words are there already, and not only the way to make them.
+    pub fn is_worded(&self) -> bool {
+        self.words.is_made()
     }
 
     /// Whether it is one of our tools about tools: policy judges what they call, not them.

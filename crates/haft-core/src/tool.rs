@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    BoxFuture, Call, Effects, Output, Power, Repeat, ToolContext, ToolError, ToolSpec,
+    BoxFuture, Call, Effects, Output, Power, Repeat, ToolContext, ToolError, ToolSpec, Words,
     parameter_aliases, tool_schema,
 };
 
@@ -121,17 +121,24 @@ pub trait Prepared: Send + Sync {
     fn verify<'a>(self: Box<Self>, cx: &'a ToolContext) -> BoxFuture<'a, Result<bool, ToolError>>;
 }
 
-/// Erase a typed tool.
-pub fn typed<T: Tool>() -> Arc<dyn DynTool> {
+/// What a type says of itself.
+fn words<T: Tool>() -> Words {
     let mut schema = tool_schema::<T>();
     let description = schema
         .as_object_mut()
         .and_then(|object| object.shift_remove("description"))
         .and_then(|text| text.as_str().map(str::to_owned))
         .unwrap_or_default();
-    let parameter_aliases = parameter_aliases(&mut schema);
-    let mut spec = ToolSpec::new(T::NAME, description, schema);
-    spec.parameter_aliases = parameter_aliases;
+    Words {
+        description,
+        parameter_aliases: parameter_aliases(&mut schema),
+        input_schema: schema,
+    }
+}
+
+/// Erase a typed tool.
+pub fn typed<T: Tool>() -> Arc<dyn DynTool> {
+    let mut spec = ToolSpec::described_later(T::NAME, words::<T>);
     spec.capabilities = T::Power::CAPABILITIES.to_vec();
     spec.repeat = T::REPEAT;
     spec.has_preview = T::HAS_PREVIEW;

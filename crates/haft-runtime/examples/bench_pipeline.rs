@@ -103,7 +103,10 @@ fn renamed(number: usize) -> Arc<dyn DynTool> {
     let mut spec: ToolSpec = noop.spec().clone();
     spec.name = format!("many.tool_{number}").into();
     spec.module = "many".into();
-    spec.description = format!("Do nothing, in the way of number {number}, and say so at length");
+    spec.reword(|words| {
+        words.description =
+            format!("Do nothing, in the way of number {number}, and say so at length");
+    });
     Arc::new(Renamed { noop, spec })
 }
 

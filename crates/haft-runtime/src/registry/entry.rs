@@ -1,6 +1,6 @@
 //! One registered tool with what was compiled for it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use haft_core::{DynTool, Source, ToolContext};
 
@@ -9,7 +9,8 @@ use super::schema::Schema;
 pub struct Entry {
     tool: Arc<dyn DynTool>,
     api_name: Arc<str>,
-    schema: Schema,
+    /// Of its arguments
+    schema: OnceLock<Schema>,
     /// What its structured answers have to be, where somebody else promises it
     output: Option<Schema>,
     source: Source,
@@ -19,7 +20,7 @@ impl Entry {
     pub(super) fn new(
         tool: Arc<dyn DynTool>,
         api_name: Arc<str>,
-        schema: Schema,
+        schema: Option<Schema>,
         output: Option<Schema>,
         plugin: Option<&str>,
     ) -> Self {
@@ -30,7 +31,7 @@ impl Entry {
         Entry {
             tool,
             api_name,
-            schema,
+            schema: schema.map(OnceLock::from).unwrap_or_default(),
             output,
             source,
         }
@@ -50,7 +51,8 @@ impl Entry {
     }
 
     pub(crate) fn schema(&self) -> &Schema {
-        &self.schema
+        self.schema
+            .get_or_init(|| Schema::of_type(&self.tool.spec().input_schema))
     }
 
     pub(crate) fn output_schema(&self) -> Option<&Schema> {

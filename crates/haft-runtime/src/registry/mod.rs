@@ -277,7 +277,10 @@ impl Snapshot {
         if !names::acceptable(&spec.name) {
             return Err(RegisterError::BadName(spec.name.to_string()));
         }
-        let schemas = Schema::of_input(&spec.input_schema).and_then(|input| {
+        // What a type says of itself can wait for the first look.
+        let worded = spec.is_worded().then(|| &spec.input_schema);
+        let input = worded.map(Schema::of_input).transpose();
+        let schemas = input.and_then(|input| {
             // Our own tools are held to what they promise by tests.
             let promised = spec.output_schema.as_ref();
             let promised = promised.filter(|_| spec.source != Source::Builtin);

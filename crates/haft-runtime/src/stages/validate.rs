@@ -192,8 +192,10 @@ mod tests {
     fn other_spellings_are_put_right_in_lists_too() {
         let mut spec = ToolSpec::new("t", "", json!({"type": "object", "properties": {}}));
         for (theirs, ours) in [("old", "search"), ("edits[].old", "edits[].search")] {
-            spec.parameter_aliases
-                .insert(theirs.to_owned(), ours.to_owned());
+            spec.reword(|words| {
+                let aliases = &mut words.parameter_aliases;
+                aliases.insert(theirs.to_owned(), ours.to_owned());
+            });
         }
         let check = |mut args: Value, expected: Value| {
             let shown = match repair(&mut args, &spec) {
@@ -216,7 +218,10 @@ mod tests {
     fn parameters_beside_a_call_are_its_parameters() {
         let call = json!({"type": "object", "properties": {"name": {}, "params": {}}});
         let mut spec = ToolSpec::new("t", "", call.clone());
-        spec.input_schema["properties"]["calls"] = json!({"type": "array", "items": call});
+        spec.reword(|words| {
+            let calls = json!({"type": "array", "items": call});
+            words.input_schema["properties"]["calls"] = calls;
+        });
         for (theirs, ours) in [
             ("*", "params"),
             ("args", "params"),
@@ -224,8 +229,10 @@ mod tests {
             ("calls[].args", "calls[].params"),
             ("tasks", "calls"),
         ] {
-            spec.parameter_aliases
-                .insert(theirs.to_owned(), ours.to_owned());
+            spec.reword(|words| {
+                let aliases = &mut words.parameter_aliases;
+                aliases.insert(theirs.to_owned(), ours.to_owned());
+            });
         }
         let check = |mut args: Value, expected: Value| {
             let shown = match repair(&mut args, &spec) {

@@ -76,7 +76,7 @@ proptest! {
 #[test]
 fn the_owner_learns_why_a_tool_was_not_found() {
     let mut specs: Vec<ToolSpec> = catalogue("bfcl").into_iter().take(60).collect();
-    specs[7].input_schema = serde_json::json!({"type": 5});
+    specs[7].reword(|words| words.input_schema = serde_json::json!({"type": 5}));
     let (denied, quarantined) = (specs[3].name.to_string(), specs[7].name.to_string());
     let house = House::builder()
         .policy(|policy| policy.tools.deny = vec![denied.clone()])

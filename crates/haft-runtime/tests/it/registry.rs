@@ -60,7 +60,7 @@ fn a_name_is_registered_once_and_replaced_explicitly() {
     let again = registry.register(tool(plain("a.b")), None);
     assert_eq!(again, Err(RegisterError::NameTaken("a.b".into())));
     let mut better = plain("a.b");
-    better.description = "Better".into();
+    better.reword(|words| words.description = "Better".into());
     registry.replace(tool(better), Some("plug")).unwrap();
     let entry = registry.get("a.b").unwrap();
     assert_eq!(entry.spec().description, "Better");
