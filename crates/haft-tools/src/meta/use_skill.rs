@@ -37,23 +37,17 @@ impl Tool for UseSkill {
             )
     }
 
-    fn unavailable(skills: &UseSkills) -> Option<String> {
-        skills
-            .all()
-            .is_empty()
-            .then(|| "there are no skills".to_owned())
-    }
-
     async fn run(self, skills: &UseSkills, _cx: &ToolContext) -> ToolResult {
         let wanted = self.command.strip_prefix('/').unwrap_or(&self.command);
         let all = skills.all();
         let Some(card) = all.iter().find(|card| card.name == wanted) else {
             let names: Vec<&str> = all.iter().take(NAMED).map(|c| c.name.as_str()).collect();
             let shown: String = wanted.chars().take(100).collect();
-            return Err(
-                ToolError::not_available(format!("no such skill: `{shown}`"))
-                    .hint(format!("skills: {}", names.join(", "))),
-            );
+            let hint = match names.is_empty() {
+                true => "there are no skills here".to_owned(),
+                false => format!("skills: {}", names.join(", ")),
+            };
+            return Err(ToolError::not_available(format!("no such skill: `{shown}`")).hint(hint));
         };
         if let Some(file) = &self.file {
             let text = skills.read(&card.name, file)?;

@@ -190,7 +190,7 @@ impl From<ToolInjection> for InjectionMode {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct DevSection {
     /// Folders with skills, beside the home's and the project's own: absolute, `~/…`, or relative
-    /// to the workspace
+    /// to the workspace; those in the workspace count once they are trusted
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) skills: Vec<String>,
 }

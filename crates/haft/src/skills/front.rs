@@ -1,6 +1,9 @@
 //! The front matter of a `SKILL.md`: YAML between two lines of three dashes.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// Characters of a description that is made of the first paragraph.
 const PARAGRAPH: usize = 200;
@@ -15,7 +18,7 @@ pub(super) struct Front {
     pub(super) body: String,
 }
 
-/// What a host must have; keys that haft does not know are left alone.
+/// What a host must have.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Requires {
@@ -26,6 +29,9 @@ pub(super) struct Requires {
     pub(super) os: Vec<String>,
     pub(super) capabilities: Vec<String>,
     pub(super) any_capabilities: Vec<String>,
+    /// What haft cannot check is not met
+    #[serde(flatten)]
+    pub(super) unknown: BTreeMap<String, IgnoredAny>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -145,6 +151,9 @@ mod tests {
         let theirs =
             "---\nname: a\nmetadata:\n  openclaw:\n    requires:\n      anyBins: [x]\n---\nb";
         assert_eq!(parse(theirs, "a").unwrap().requires.any_bins, ["x"]);
+        let unknown = "---\nname: a\nrequires: {bin: [x], hostRoles: [y]}\n---\nb";
+        let unknown = parse(unknown, "a").unwrap().requires.unknown;
+        assert!(unknown.keys().eq(["bin", "hostRoles"]), "{unknown:?}");
         let check = |text: &str, want: &str| {
             let error = parse(text, "folder").unwrap_err();
             assert!(error.starts_with(want), "{error}");

@@ -56,7 +56,12 @@ pub(crate) enum State {
 /// place of an earlier one of its name.
 fn find(home: &Home, workspace: &Path, more: &[PathBuf], hosts: &[Host]) -> Vec<Skill> {
     let mut places = vec![("home", home.path().join("skills"))];
-    places.extend(more.iter().map(|folder| ("config", folder.clone())));
+    // Whatever lies in the workspace came with it, whoever pointed there.
+    let from = |folder: &Path| match folder.starts_with(workspace) {
+        true => "project",
+        false => "config",
+    };
+    places.extend(more.iter().map(|folder| (from(folder), folder.clone())));
     places.push(("project", workspace.join(".haft/skills")));
     let mut skills: Vec<Skill> = Vec::new();
     for (from, root) in places {

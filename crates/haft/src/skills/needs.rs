@@ -37,7 +37,11 @@ pub(super) fn lacking(needs: &Requires, hosts: &[Host]) -> Option<String> {
 }
 
 fn missing(needs: &Requires, host: &Host) -> Vec<String> {
-    let mut missing = Vec::new();
+    let mut missing: Vec<String> = needs
+        .unknown
+        .keys()
+        .map(|key| format!("what haft cannot check: `{}`", key.escape_debug()))
+        .collect();
     let mut all = |kind: &str, names: &[String], has: &dyn Fn(&str) -> bool| {
         for name in names.iter().filter(|name| !has(name)) {
             missing.push(format!("{kind} `{name}`"));

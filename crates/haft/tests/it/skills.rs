@@ -31,6 +31,7 @@ fn skills_are_found_named_and_loaded() {
     place.run(["skills"]).exits(0).says("there are no skills");
     let none = place.call("use_skill", &json!({"command": "x"}), &[]);
     assert_eq!(verdict(&none), "not_available");
+    assert_eq!(none["error"]["hint"], "there are no skills here");
     put(
         &place,
         "home",
@@ -47,16 +48,25 @@ fn skills_are_found_named_and_loaded() {
         "b",
     );
     put(&place, "home", "bad", "name: [", "b");
+    put(
+        &place,
+        "home",
+        "odd",
+        "name: odd\nrequires: {hostRoles: [x]}",
+        "b",
+    );
     assert_eq!(
         states(&place),
         [
             "bad home broken",
             "far home lacking",
+            "odd home lacking",
             "release home eligible"
         ]
     );
     place
         .run(["skills"])
+        .says("needs what haft cannot check: `hostRoles`")
         .says("needs the program `no-such-program-x`")
         .says("broken: ");
     for (tool, args) in [
@@ -153,10 +163,21 @@ fn a_projects_skill_waits_for_a_person() {
 #[test]
 fn config_names_more_folders() {
     let place = Place::new();
-    put(&place, "shared/skills", "team", "name: team", "Together.");
-    let folder = place.workspace.join("shared/skills");
-    place.config(&format!("dev: {{skills: ['{}']}}", folder.display()));
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::create_dir(elsewhere.path().join("team")).unwrap();
+    fs::write(elsewhere.path().join("team/SKILL.md"), "Together.").unwrap();
+    place.config(&format!(
+        "dev: {{skills: ['{}']}}",
+        elsewhere.path().display()
+    ));
     assert_eq!(states(&place), ["team config eligible"]);
+    place.config("dev: {skills: [shared/skills]}");
+    put(&place, "shared/skills", "team", "name: team", "Together.");
+    assert_eq!(
+        states(&place),
+        ["team project untrusted"],
+        "it came with the workspace"
+    );
     place.config("");
     place.file("haft.yaml", "dev: {skills: [shared/skills]}");
     assert!(
@@ -164,5 +185,7 @@ fn config_names_more_folders() {
         "a project file that nobody trusts"
     );
     place.run(["trust", "--yes"]).exits(0);
-    assert_eq!(states(&place), ["team config eligible"]);
+    assert_eq!(states(&place), ["team project untrusted"]);
+    place.run(["skills", "trust", "team", "--yes"]).exits(0);
+    assert_eq!(states(&place), ["team project eligible"]);
 }
