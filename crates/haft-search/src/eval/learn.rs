@@ -4,7 +4,7 @@
 
 use super::measure::ndcg;
 use super::sets::Set;
-use crate::fit::{FEATURES, WEIGHTS, score};
+use crate::fit::{FEATURES, score};
 
 const STEPS: i32 = 400;
 const BATCH: usize = 150;
@@ -92,7 +92,7 @@ impl Sample {
 
 /// Fit the weights on these groups of samples.
 pub(super) fn fit(groups: &[Vec<&Sample>]) -> [f32; FEATURES] {
-    let mut weights = WEIGHTS.map(f64::from);
+    let mut weights = [0.0; FEATURES];
     let mut mean = [0.0; FEATURES];
     let mut spread = [0.0; FEATURES];
     let groups: Vec<Vec<&Sample>> = groups
