@@ -2,13 +2,13 @@
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use arc_swap::ArcSwapOption;
 use foldhash::fast::FixedState;
 use haft_core::{Caller, CancelToken, EventSink, Person, ToolContext};
 use haft_policy::Who;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use crate::injection::{Decision, Injection, InjectionMode};
 use crate::runs::Runs;
@@ -35,7 +35,7 @@ pub(crate) struct Standing {
     view: ArcSwapOption<View>,
     asking: Mutex<()>,
     /// Hidden tools that were found, in the order in which they were
-    found: std::sync::Mutex<Vec<Arc<str>>>,
+    found: watch::Sender<Vec<Arc<str>>>,
     /// What its calls have started in the background
     runs: Runs,
     /// Where its tools that call tools go, and whether they may leave something behind
@@ -219,12 +219,8 @@ impl Session {
     /// What a model is told, in a provider's shape: byte for byte the same from turn to turn,
     /// unless tools changed; what was found since stands at the end.
     pub fn definitions(&self, runtime: &Runtime, shape: Shape) -> Arc<Definitions> {
-        let found = self
-            .standing
-            .found
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
         let cx = self.context("", "");
+        let found = self.standing.found.borrow();
         self.view(runtime)
             .to_definitions(shape, &cx, &self.standing.injection, &found)
     }
@@ -240,18 +236,28 @@ impl Session {
         view.mode(&self.standing.injection, cx) != InjectionMode::Direct
     }
 
+    /// Whether the model behind this caller has to look for its tools.
+    pub(crate) fn is_discovering(&self, view: &View, cx: &ToolContext) -> bool {
+        view.mode(&self.standing.injection, cx) == InjectionMode::Discovery
+    }
+
     /// A model has learned of these tools: from now on it is told their schemas.
     pub fn note_found(&self, names: impl IntoIterator<Item = Arc<str>>) {
-        let mut found = self
-            .standing
-            .found
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        for name in names {
-            if !found.contains(&name) {
-                found.push(name);
+        self.standing.found.send_if_modified(|found| {
+            let before = found.len();
+            for name in names {
+                if !found.contains(&name) {
+                    found.push(name);
+                }
             }
-        }
+            found.len() > before
+        });
+    }
+
+    /// Tells when a model has learned of more tools; none where it is shown all of them anyway.
+    pub fn finds(&self, runtime: &Runtime) -> Option<watch::Receiver<Vec<Arc<str>>>> {
+        let hidden = self.decision(runtime).mode == InjectionMode::Discovery;
+        hidden.then(|| self.standing.found.subscribe())
     }
 
     /// Why a tool cannot be called now, if so.

@@ -89,6 +89,8 @@ const RESOURCES: &str = "notifications/resources/list_changed";
 /// Changes of the lists a server has.
 pub(super) struct News {
     tools: watch::Receiver<u64>,
+    /// Of a client that finds its tools: what it found stands in its list
+    finds: Option<watch::Receiver<Vec<Arc<str>>>>,
     prompts: Option<watch::Receiver<u64>>,
     resources: Option<watch::Receiver<u64>>,
 }
@@ -97,6 +99,7 @@ impl News {
     pub(super) fn of(server: &Server) -> Self {
         let mut tools = server.runtime.registry().changes();
         tools.mark_unchanged();
+        let finds = server.session.finds(&server.runtime);
         let offer = server.offer.as_ref();
         let mut prompts = offer.and_then(|offer| offer.prompt_changes());
         let mut resources = offer.and_then(|offer| offer.resource_changes());
@@ -105,6 +108,7 @@ impl News {
         }
         News {
             tools,
+            finds,
             prompts,
             resources,
         }
@@ -114,13 +118,14 @@ impl News {
     pub(super) async fn next(&mut self) -> &'static str {
         tokio::select! {
             () = changed(Some(&mut self.tools)) => TOOLS,
+            () = changed(self.finds.as_mut()) => TOOLS,
             () = changed(self.prompts.as_mut()) => PROMPTS,
             () = changed(self.resources.as_mut()) => RESOURCES,
         }
     }
 }
 
-async fn changed(receiver: Option<&mut watch::Receiver<u64>>) {
+async fn changed<T>(receiver: Option<&mut watch::Receiver<T>>) {
     if let Some(receiver) = receiver
         && receiver.changed().await.is_ok()
     {

@@ -39,7 +39,7 @@ impl Session {
         if mode != InjectionMode::Direct {
             meta_tools(&mut text, &definitions);
         }
-        text.push_str(workflow(mode));
+        workflow(&mut text, mode, &definitions);
         if style == PromptStyle::Text {
             schemas(&mut text, &definitions);
             text.push_str(CALLING);
@@ -80,29 +80,60 @@ fn meta_tools(text: &mut String, definitions: &Definitions) {
     }
 }
 
-fn workflow(mode: InjectionMode) -> &'static str {
+/// The steps of the work, without those whose tool this caller may not use.
+fn workflow(text: &mut String, mode: InjectionMode, definitions: &Definitions) {
+    let there = |tool: &str| {
+        definitions
+            .items()
+            .iter()
+            .any(|item| &*item.spec().name == tool)
+    };
+    text.push_str("\nHow to work:\n");
+    let steps = steps(mode).iter();
+    let steps = steps.filter(|(tool, _)| tool.is_empty() || there(tool));
+    for (number, (_, step)) in (1..).zip(steps) {
+        let _ = writeln!(text, "{number}. {step}");
+    }
+}
+
+/// Each with the tool that it speaks of.
+fn steps(mode: InjectionMode) -> &'static [(&'static str, &'static str)] {
     match mode {
-        InjectionMode::Direct => {
-            "\nHow to work:\n\
-             1. Call the tool that does what is wanted, by its name.\n\
-             2. Read what an error and its hint say before you call again.\n\
-             3. Make calls that do not depend on each other with run_parallel.\n"
-        }
-        InjectionMode::CompactDirect => {
-            "\nHow to work:\n\
-             1. Pick a tool from the list by what its line says.\n\
-             2. Get its parameters with get_tool, unless you know them.\n\
-             3. Call it by its name. A call that does not fit is answered with the schema.\n"
-        }
-        InjectionMode::Discovery => {
-            "\nHow to work:\n\
-             1. Say in search_tools what you want to do, in one sentence; or look through the \
-             categories.\n\
-             2. Make sure of the parameters: they come with what was found, and get_tool tells \
-             the rest.\n\
-             3. Call the tool with execute_tool. If nothing was found, say it in other words \
-             before you give up.\n"
-        }
+        InjectionMode::Direct => &[
+            ("", "Call the tool that does what is wanted, by its name."),
+            (
+                "",
+                "Read what an error and its hint say before you call again.",
+            ),
+            (
+                "run_parallel",
+                "Make calls that do not depend on each other with run_parallel.",
+            ),
+        ],
+        InjectionMode::CompactDirect => &[
+            ("", "Pick a tool from the list by what its line says."),
+            (
+                "get_tool",
+                "Get its parameters with get_tool, unless you know them.",
+            ),
+            (
+                "",
+                "Call it by its name. A call that does not fit is answered with the schema.",
+            ),
+        ],
+        InjectionMode::Discovery => &[
+            (
+                "search_tools",
+                "Say in search_tools what you want to do, in one sentence. If nothing was found, \
+                 say it in other words before you give up.",
+            ),
+            ("browse_category", "Or look through the categories."),
+            (
+                "get_tool",
+                "Make sure of the parameters: get_tool tells what a search did not.",
+            ),
+            ("execute_tool", "Call the tool with execute_tool."),
+        ],
     }
 }
 

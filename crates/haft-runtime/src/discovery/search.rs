@@ -91,14 +91,30 @@ impl Runtime {
                 ask = ask.saturating_mul(4);
                 continue;
             }
+            let named = self.named(session, &view, query);
+            let nothing_fits = named.is_none() && (found.nothing_fits || hits.is_empty());
+            if let Some(named) = named {
+                put_first(&mut hits, named);
+            }
             hits.truncate(limit);
             return Search {
-                nothing_fits: found.nothing_fits || hits.is_empty(),
+                nothing_fits,
                 hits,
                 categories: found.categories,
                 coverage: found.coverage,
             };
         }
+    }
+
+    /// The tool that the whole query is a name of, whichever of its names, if this caller could call
+    /// it now.
+    fn named(&self, session: &Session, view: &View, query: &str) -> Option<Arc<Entry>> {
+        let index = view.snapshot().resolve(query.trim())?;
+        let entry = view.entry(index);
+        let there = view.outside(index).is_none()
+            && view.bound(index).visible()
+            && session.unavailable(entry).is_none();
+        there.then(|| entry.clone())
     }
 
     /// Why a search did not bring a tool. For the owner: it tells of tools that the caller may
@@ -130,6 +146,14 @@ impl Runtime {
         }
         if let Some(reason) = session.unavailable(entry) {
             return Whereabouts::Unavailable { tool, reason };
+        }
+        if snapshot.resolve(query.trim()) == Some(index) {
+            let (rank, nothing_fits) = (1, false);
+            return Whereabouts::Ranked {
+                tool,
+                rank,
+                nothing_fits,
+            };
         }
         let searcher = self.searcher(&view);
         match searcher.rank_of(query, &tool) {
@@ -195,6 +219,25 @@ impl Runtime {
                 .view(|id| seen.contains(id))
         })
     }
+}
+
+/// An exact name always wins, also where the words in it speak for another tool.
+fn put_first(hits: &mut Vec<SearchHit>, named: Arc<Entry>) {
+    let best = hits.first().map_or(0.0, |hit| hit.score);
+    let place = hits
+        .iter()
+        .position(|hit| hit.entry.spec().name == named.spec().name);
+    let mut hit = match place {
+        Some(place) => hits.remove(place),
+        None => SearchHit {
+            entry: named,
+            score: best,
+            parts: ScoreParts::default(),
+        },
+    };
+    hit.score = hit.score.max(best);
+    hit.parts.exact = true;
+    hits.insert(0, hit);
 }
 
 /// What a category is about: its module's own words, or the titles of what it holds.

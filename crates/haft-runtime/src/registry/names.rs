@@ -70,6 +70,7 @@ impl Names {
                     .copied()
                     .flatten()
             })
+            .or_else(|| self.canonical(&name.replacen('_', ".", 1)))
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, usize)> {

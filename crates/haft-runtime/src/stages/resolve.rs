@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_core::ToolError;
 
 use crate::flight::Flight;
-use crate::{View, visible};
+use crate::visible;
 
 /// The tool's position in the view.
 pub(crate) fn name(flight: &mut Flight<'_>) -> Result<usize, ToolError> {
@@ -15,7 +15,7 @@ pub(crate) fn name(flight: &mut Flight<'_>) -> Result<usize, ToolError> {
         .view
         .snapshot()
         .resolve(asked)
-        .ok_or_else(|| unknown(flight.view, asked))?;
+        .ok_or_else(|| unknown(flight, asked))?;
     let spec = flight.view.entry(index).spec();
     flight.cx.resolved(&spec.name);
     if let Some(most) = spec.max_result_chars {
@@ -25,7 +25,8 @@ pub(crate) fn name(flight: &mut Flight<'_>) -> Result<usize, ToolError> {
     Ok(index)
 }
 
-fn unknown(view: &View, asked: &Arc<str>) -> ToolError {
+fn unknown(flight: &Flight<'_>, asked: &Arc<str>) -> ToolError {
+    let view = flight.view;
     let shown: String = visible(asked).chars().take(100).collect();
     if let Some(bad) = view
         .snapshot()
@@ -47,6 +48,9 @@ fn unknown(view: &View, asked: &Arc<str>) -> ToolError {
     match view.of_module(asked) {
         siblings if !siblings.is_empty() => {
             error.hint(format!("tools of that module: {}", quoted(&siblings)))
+        }
+        _ if flight.session.is_discovering(view, &flight.cx) => {
+            error.hint("say in `search_tools` what you want to do")
         }
         _ => error.hint("list the tools with `haft tools`"),
     }

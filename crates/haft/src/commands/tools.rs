@@ -14,7 +14,7 @@ use crate::terminal::{fail, print, show, table};
 use crate::wiring::{House, Wants};
 
 /// Tokens of a model's context where neither flag nor config tells.
-const USUAL_CONTEXT: u64 = 8_000;
+pub(super) const USUAL_CONTEXT: u64 = 8_000;
 
 pub(crate) fn run(command: cli::Tools) -> Result<u8> {
     match command.action {
@@ -79,6 +79,8 @@ fn open_for_model(seat: &Seat, context_window: Option<u64>) -> Result<House> {
 
 fn open_with(seat: &Seat, context_window: Option<u64>) -> Result<House> {
     let wants = Wants {
+        // What is shown is what a model behind a server has.
+        background: true,
         injection: Injection {
             context_window,
             ..Injection::default()

@@ -1,5 +1,8 @@
 //! `haft tools inject` and the config keys behind it.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::place::{Place, verdict};
@@ -174,4 +177,71 @@ fn a_client_of_haft_mcp_is_shown_what_fits() {
     let few = listed(agent, &["--agent", "a"]);
     assert!(has(&few, "search_tools") && has(&few, "git__status") && !has(&few, "file__read"));
     assert!(has(&listed(agent, &[]), "file__read"));
+    let mut all = listed("", &["--discovery"]);
+    all.sort();
+    assert_eq!(listed_by_the_cli("discovery"), all);
+    assert_eq!(listed_by_the_cli("direct").len(), everything.len());
+    let mut chosen = listed("", &["--discovery", "--tools", "file.read"]);
+    chosen.sort();
+    assert_eq!(chosen, all, "what finds tools is there whatever was chosen");
+}
+
+/// The names that `haft tools inject` says a model is shown.
+fn listed_by_the_cli(mode: &str) -> Vec<String> {
+    let place = Place::with_config(&format!("runtime: {{tool_injection: {mode}}}"));
+    let ran = place.run(["tools", "inject", "--definitions", "mcp"]);
+    let definitions = ran.json();
+    let definitions = definitions.as_array().unwrap();
+    // The schema of a built-in tool that does not compile would stand here as null.
+    for one in definitions {
+        assert!(one["inputSchema"].is_object(), "{one}");
+    }
+    let definitions = definitions.iter();
+    let mut names: Vec<String> = definitions
+        .map(|one| one["name"].as_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_client_hears_that_what_it_found_is_in_its_list() {
+    let call = |id: u32, query: &str| {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
+            "name": "search_tools", "arguments": {"query": query},
+        }})
+    };
+    let asked = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        call(2, "read a file"),
+        call(3, "read a file"),
+        json!({"jsonrpc": "2.0", "id": 4, "method": "tools/list"}),
+    ];
+    let asked: String = asked.iter().map(|line| format!("{line}\n")).collect();
+    for (flags, news) in [(&["mcp", "--discovery"][..], 1), (&["mcp"], 0)] {
+        let place = Place::new();
+        let mut haft = place.haft();
+        haft.args(flags)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut haft = haft.spawn().unwrap();
+        let mut writer = haft.stdin.take().unwrap();
+        writer.write_all(asked.as_bytes()).unwrap();
+        let mut told = String::new();
+        // Answers to all three, and what is told besides.
+        let mut lines = BufReader::new(haft.stdout.take().unwrap()).lines();
+        let changed = |told: &str| told.matches("notifications/tools/list_changed").count();
+        while told.matches("\"id\":").count() < 4 || changed(&told) < news {
+            told.push_str(&lines.next().unwrap().unwrap());
+        }
+        drop(writer);
+        told.extend(lines.map(Result::unwrap));
+        assert_eq!(changed(&told), news, "{flags:?}: {told}");
+        assert!(told.contains("file__read"), "{told}");
+        assert!(haft.wait().unwrap().success());
+    }
 }

@@ -47,6 +47,12 @@ fn a_name_an_alias_and_an_api_name_come_first() {
         ("file__read", "file.read"),
         ("Bash", "shell.exec"),
         ("git.diff", "git.diff"),
+        ("filesystem.read", "file.read"),
+        ("filesystem__move", "file.move"),
+        ("filesystem__undo", "file.undo"),
+        ("file_read", "file.read"),
+        (" FILE.READ ", "file.read"),
+        ("search_tools", "search_tools"),
     ] {
         assert_eq!(first(&search(&place, query, &[])), want, "{query}");
     }

@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::token;
 use crate::cli;
+use crate::commands::tools::USUAL_CONTEXT;
 use crate::exit;
 use crate::home::Home;
 use crate::offer::HouseOffer;
@@ -41,11 +42,7 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
     let house = House::open(&command.seat, wants)?;
     // Standard output belongs to the protocol; what a person should know goes to standard error.
     fail::notices(&house.loaded.notices);
-    let scope = Scope {
-        allowed: (!command.tools.is_empty()).then_some(command.tools),
-        denied: Vec::new(),
-    };
-    let session = house.session.scoped(scope);
+    let session = session(&house, command.tools, command.discovery);
     // The same session, to end what its calls leave running.
     let left = session.for_request(house.cancel.clone(), None, None);
     let server = Arc::new(server(session, &house)?);
@@ -84,6 +81,26 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
         fail::notice(&notice);
     }
     Ok(code)
+}
+
+/// The client's session: with the tools that were chosen, and those that find them.
+fn session(house: &House, mut tools: Vec<String>, discovery: bool) -> Session {
+    let mut injection = house.session.injection().clone();
+    if discovery && injection.context_window.is_none() {
+        // What is found joins the list, but not without end.
+        injection.context_window = Some(USUAL_CONTEXT);
+    }
+    if discovery && !tools.is_empty() {
+        let snapshot = house.runtime.registry().snapshot();
+        let entries = snapshot.entries().iter();
+        let metas = entries.filter(|entry| entry.spec().is_meta());
+        tools.extend(metas.map(|entry| entry.spec().name.to_string()));
+    }
+    let scope = Scope {
+        allowed: (!tools.is_empty()).then_some(tools),
+        denied: Vec::new(),
+    };
+    house.session.injecting(injection).scoped(scope)
 }
 
 fn server(session: Session, house: &House) -> Result<Server> {
