@@ -49,13 +49,31 @@ pub(crate) struct Query {
     pub(crate) clauses: Vec<Wide>,
 }
 
+/// What people have written down about words: synonyms and the dictionary.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Lexicon {
+    Whole,
+    /// To judge what is left without it
+    #[cfg(feature = "eval")]
+    None,
+}
+
 impl Query {
     pub(crate) fn of(text: &str) -> Query {
+        Query::read(text, Lexicon::Whole)
+    }
+
+    pub(crate) fn read(text: &str, lexicon: Lexicon) -> Query {
         let text = cleaned(&clipped(text));
+        let glossed = match lexicon {
+            Lexicon::Whole => gloss::glossed(&text),
+            #[cfg(feature = "eval")]
+            Lexicon::None => text.clone(),
+        };
         let mut pieces = Vec::new();
         let mut clauses = Vec::new();
         let mut whole = [0.0; DIMENSIONS];
-        for clause in gloss::glossed(&text).split(CLAUSE_ENDS) {
+        for clause in glossed.split(CLAUSE_ENDS) {
             let mut ids = model::pieces(clause);
             ids.truncate(MOST_PIECES - pieces.len());
             let sum = model::sum(&ids);
@@ -73,7 +91,7 @@ impl Query {
         }
         Query {
             asks: text.contains(QUESTION_MARKS),
-            words: query_words(&text),
+            words: query_words(&text, lexicon),
             pieces,
             small: small(&vector),
             vector,
@@ -87,7 +105,7 @@ impl Query {
     }
 }
 
-fn query_words(text: &str) -> Vec<QueryWord> {
+fn query_words(text: &str, lexicon: Lexicon) -> Vec<QueryWord> {
     let mut list: Vec<QueryWord> = Vec::new();
     words(text, |word| {
         if list.len() < MOST_WORDS && list.iter().all(|have| have.text != word) {
@@ -98,11 +116,15 @@ fn query_words(text: &str) -> Vec<QueryWord> {
             });
         }
     });
-    let added: Vec<&str> = list
-        .iter()
-        .flat_map(|word| synonyms::of(&word.text))
-        .copied()
-        .collect();
+    let added: Vec<&str> = match lexicon {
+        Lexicon::Whole => list
+            .iter()
+            .flat_map(|word| synonyms::of(&word.text))
+            .copied()
+            .collect(),
+        #[cfg(feature = "eval")]
+        Lexicon::None => Vec::new(),
+    };
     for other in added {
         if list.iter().all(|have| have.text != other) {
             list.push(QueryWord {

@@ -300,8 +300,12 @@ impl Searcher {
 
     /// The tools that got the second look, best first.
     #[cfg(feature = "eval")]
-    pub(crate) fn candidates(&self, text: &str) -> Vec<crate::rank::Candidate> {
-        let query = Query::of(text);
+    pub(crate) fn candidates(
+        &self,
+        text: &str,
+        lexicon: crate::query::Lexicon,
+    ) -> Vec<crate::rank::Candidate> {
+        let query = Query::read(text, lexicon);
         ranked(self, &query, &Scores::of(self, &query), &self.named(text))
     }
 

@@ -5,6 +5,7 @@
 use super::measure::ndcg;
 use super::sets::Set;
 use crate::fit::{FEATURES, score};
+use crate::query::Lexicon;
 
 const STEPS: i32 = 400;
 const BATCH: usize = 150;
@@ -21,11 +22,11 @@ pub(super) struct Sample {
 }
 
 /// The candidates of every query of a set.
-pub(super) fn samples(set: &Set) -> Vec<Sample> {
+pub(super) fn samples(set: &Set, lexicon: Lexicon) -> Vec<Sample> {
     set.queries
         .iter()
         .map(|query| {
-            let candidates = set.searcher.candidates(&query.text);
+            let candidates = set.searcher.candidates(&query.text, lexicon);
             Sample {
                 english: query.is_english(),
                 right: query.relevant.len(),

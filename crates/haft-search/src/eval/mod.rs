@@ -21,6 +21,7 @@ pub use abstain::Abstention;
 pub use cost::Cost;
 
 use crate::fit::FEATURES;
+use crate::query::Lexicon;
 use crate::seed::Scorer;
 use learn::Sample;
 use measure::{Tally, timed};
@@ -101,6 +102,8 @@ pub struct Report {
     /// The same by size of the catalogue
     pub curves: Vec<Row>,
     pub left_out: Vec<LeftOut>,
+    /// The same without synonyms and dictionary, which were written with the sets in view
+    pub left_out_bare: Vec<LeftOut>,
     pub abstention: Vec<Abstention>,
     /// Of an index of all sets' tools, where they are enough
     pub cost: Option<Cost>,
@@ -139,7 +142,11 @@ pub fn evaluate(options: &Options) -> Result<Report, EvalError> {
         None => None,
     };
     let rows = judge(&sets, &mut dump)?;
-    let samples: Vec<Vec<Sample>> = sets.iter().map(learn::samples).collect();
+    let samples = |lexicon| -> Vec<Vec<Sample>> {
+        let each = sets.iter().map(|set| learn::samples(set, lexicon));
+        each.collect()
+    };
+    let (samples, bare) = (samples(Lexicon::Whole), samples(Lexicon::None));
     let cases: Vec<abstain::Cases> = (0..sets.len())
         .map(|at| {
             let other = sets.get((at + 1) % sets.len()).filter(|_| sets.len() > 1);
@@ -151,6 +158,7 @@ pub fn evaluate(options: &Options) -> Result<Report, EvalError> {
         rows,
         curves: curves(&sets),
         left_out: left_out(&sets, &samples),
+        left_out_bare: left_out(&sets, &bare),
         abstention: abstain::judge(&sets, &cases),
         cost,
         first_embedding_us,

@@ -55,13 +55,14 @@ impl Report {
             });
             figures_line(out, scorer, figures.collect());
         }
-        if !self.left_out.is_empty() {
-            let figures = self
-                .left_out
-                .iter()
-                .map(|left_out| left_out.ndcg_10)
-                .collect();
-            figures_line(out, "haft, judged set left out", figures);
+        for (name, left_out) in [
+            ("haft, judged set left out", &self.left_out),
+            ("the same, no synonyms or dictionary", &self.left_out_bare),
+        ] {
+            if !left_out.is_empty() {
+                let figures = left_out.iter().map(|one| one.ndcg_10).collect();
+                figures_line(out, name, figures);
+            }
         }
     }
 
