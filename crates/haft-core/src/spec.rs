@@ -62,6 +62,8 @@ pub struct ToolSpec {
     pub idle_timeout: Option<Duration>,
     pub output_is_untrusted: bool,
     pub requires_approval: bool,
+    /// What it does cannot be put back
+    pub irreversible: bool,
     /// It can say what it would do
     pub has_preview: bool,
     /// It can tell whether an interrupted call happened
@@ -125,6 +127,7 @@ impl ToolSpec {
             idle_timeout: None,
             output_is_untrusted: false,
             requires_approval: false,
+            irreversible: false,
             has_preview: false,
             has_verify: false,
             surveys: false,
@@ -158,6 +161,12 @@ impl ToolSpec {
             .strip_prefix(self.module.as_str())
             .and_then(|rest| rest.strip_prefix('.'))
             .unwrap_or(&self.name)
+    }
+
+    #[must_use]
+    pub fn irreversible(mut self) -> Self {
+        self.irreversible = true;
+        self
     }
 
     #[must_use]

@@ -117,6 +117,7 @@ pub(super) fn spec(server: &RemoteSpec, mut tool: Value) -> Option<ToolSpec> {
     let reads = hints["readOnlyHint"] == true;
     let destroys = !reads && hints["destructiveHint"] != false;
     spec.risk = if destroys { Risk::High } else { Risk::Medium };
+    spec.irreversible = destroys;
     spec.repeat = match server.trust_annotations {
         true if reads => Repeat::Read,
         true if hints["idempotentHint"] == true => Repeat::Idempotent,

@@ -67,6 +67,7 @@ impl Tool for Forget {
             .tags(&["memory", "forget", "delete", "erase"])
             .side_effects(&["Erases notes; this cannot be undone"])
             .risk(Risk::High)
+            .irreversible()
             .example(
                 "An empty namespace",
                 json!({"namespace": "learnings"}),

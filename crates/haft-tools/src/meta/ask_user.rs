@@ -201,8 +201,12 @@ impl OneField {
             FieldKind::Checkbox | FieldKind::Toggle => json!({"type": "boolean"}),
             FieldKind::Number => json!({"type": "number"}),
         };
-        property["title"] = self.label.as_deref().unwrap_or(&self.name).into();
+        property["title"] = self.title().into();
         property
+    }
+
+    fn title(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.name)
     }
 }
 
@@ -238,11 +242,16 @@ impl Tool for AskUser {
             return Err(ToolError::not_available("nobody is there to answer")
                 .hint("go on without the answer, and say what you assumed"));
         };
-        Ok(Output::structured(told(&asked, self.content, &reply)))
+        Ok(Output::structured(told(
+            &asked,
+            &self.form,
+            self.content,
+            &reply,
+        )))
     }
 }
 
-fn told(asked: &[OneQuestion], content: Option<String>, reply: &Value) -> Value {
+fn told(asked: &[OneQuestion], form: &[OneField], content: Option<String>, reply: &Value) -> Value {
     let denied = |why: &str| json!({"status": "denied", "user_feedback": why});
     match reply["action"].as_str() {
         Some("accept") => {}
@@ -257,23 +266,38 @@ fn told(asked: &[OneQuestion], content: Option<String>, reply: &Value) -> Value 
             other.or(chosen).unwrap_or_default()
         })
         .collect();
-    let edited = take(EDITED).filter(|edited| edited.as_str() != content.as_deref());
+    // Without something to edit, a field of the form may have that name.
+    let edited = content.and_then(|content| {
+        let edited = take(EDITED)?;
+        (edited.as_str() != Some(&content)).then_some(edited)
+    });
+    // Nothing counts that was not asked for.
+    values.retain(|name, _| form.iter().any(|field| field.name == *name));
     let silent = !answers.is_empty() && answers.iter().all(Value::is_null);
     if silent && edited.is_none() && values.is_empty() {
         return denied("the user left it unanswered");
     }
-    let lines = asked.iter().zip(&answers);
+    let questions = asked.iter().map(|one| one.question.as_str());
+    let said = questions.zip(&answers);
+    let filled = form
+        .iter()
+        .filter_map(|field| Some((field.title(), values.get(&field.name)?)));
     let user_response = match answers.as_slice() {
-        [only] => plain(only),
-        _ => lines
-            .map(|(one, answer)| format!("{}: {}", one.question, plain(answer)))
+        [only] if values.is_empty() => plain(only),
+        _ => said
+            .chain(filled)
+            .map(|(what, answer)| format!("{what}: {}", plain(answer)))
             .collect::<Vec<_>>()
             .join("\n"),
+    };
+    let raw_response = match asked {
+        [] => Value::Object(values.clone()),
+        _ => answers.into(),
     };
     let mut answer = json!({
         "status": "approved",
         "user_response": user_response,
-        "raw_response": answers,
+        "raw_response": raw_response,
         "content_was_edited": edited.is_some(),
     });
     if let Some(edited) = edited {

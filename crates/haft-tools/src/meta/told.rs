@@ -1,6 +1,6 @@
 //! Tools and outcomes as the tools about tools tell them.
 
-use haft_core::{Outcome, Risk, Source, ToolCard, ToolSpec};
+use haft_core::{Outcome, Source, ToolCard, ToolSpec};
 use serde_json::{Map, Value, json};
 
 /// The least that is told of a tool.
@@ -46,7 +46,7 @@ pub(super) fn whole(card: &ToolCard) -> Value {
         "parameters": spec.input_schema,
         "examples": examples,
         "side_effects": spec.side_effects,
-        "irreversible": spec.risk == Risk::High,
+        "irreversible": spec.irreversible,
         "policy": card.policy,
     })
 }

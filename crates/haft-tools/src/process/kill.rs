@@ -60,6 +60,7 @@ impl Tool for Kill {
             .tags(&["process", "background", "session", "kill", "stop"])
             .side_effects(&["ends a program that was started here"])
             .risk(Risk::High)
+            .irreversible()
     }
 
     fn effects(&self, _power: &RunProcesses, cx: &ToolContext) -> Result<Effects, ToolError> {

@@ -63,6 +63,7 @@ impl Tool for Start {
             .tags(&["process", "background", "session", "run", "server"])
             .side_effects(&["runs programs that may change files and use the network"])
             .risk(Risk::High)
+            .irreversible()
     }
 
     fn effects(&self, power: &RunProcesses, cx: &ToolContext) -> Result<Effects, ToolError> {

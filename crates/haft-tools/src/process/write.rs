@@ -39,6 +39,7 @@ impl Tool for Write {
             .tags(&["process", "background", "session", "stdin", "input"])
             .side_effects(&["the program may do anything with what it reads"])
             .risk(Risk::High)
+            .irreversible()
     }
 
     fn effects(&self, power: &RunProcesses, cx: &ToolContext) -> Result<Effects, ToolError> {
@@ -82,6 +83,7 @@ impl Tool for Submit {
             .tags(&["process", "background", "session", "stdin", "input"])
             .side_effects(&["the program may do anything with what it reads"])
             .risk(Risk::High)
+            .irreversible()
     }
 
     fn effects(&self, power: &RunProcesses, cx: &ToolContext) -> Result<Effects, ToolError> {

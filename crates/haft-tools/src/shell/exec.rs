@@ -96,6 +96,7 @@ impl Tool for Exec {
             ])
             .side_effects(&["runs programs that may change files and use the network"])
             .risk(Risk::High)
+            .irreversible()
             .example(
                 "Print a line",
                 json!({"command": "echo hello"}),

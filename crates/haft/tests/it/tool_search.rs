@@ -145,3 +145,18 @@ fn a_second_run_does_not_embed_again() {
     let repaired = std::fs::metadata(&file).unwrap().len();
     assert!(repaired > 1_000, "{repaired}");
 }
+
+#[test]
+fn what_cannot_be_put_back_is_told() {
+    let place = Place::new();
+    for (tool, irreversible) in [
+        ("file.write", false),
+        ("file.delete", false),
+        ("shell.exec", true),
+        ("memory.forget", true),
+    ] {
+        let outcome = place.call("get_tool", &serde_json::json!({"name": tool}), &[]);
+        let told = &outcome["structured"]["irreversible"];
+        assert_eq!(told, irreversible, "{outcome}");
+    }
+}

@@ -435,8 +435,16 @@ async fn a_person_is_asked_what_the_model_wants_to_know() {
     });
     let outcome = call(&house, &session, "ask_user", many).await;
     let told = answer(&outcome);
-    assert_eq!(told["user_response"], "Colour?: blue\nBox?: the large one");
+    assert_eq!(
+        told["user_response"],
+        "Colour?: blue\nBox?: the large one\nSize: 4"
+    );
     assert_eq!(told["form"], json!({"size": 4}));
+    let only_form = json!({"form": [{"type": "number", "name": "size"}]});
+    let outcome = call(&house, &session, "ask_user", only_form).await;
+    let told = answer(&outcome);
+    assert_eq!(told["user_response"], "size: 4");
+    assert_eq!(told["raw_response"], json!({"size": 4}));
     for (args, want) in [
         (json!({}), "input_invalid nothing is asked"),
         (
