@@ -17,6 +17,8 @@ pub struct Effects {
     pub only_looks: bool,
     /// What else an approval must be bound to: the environment, the executable's identity
     pub fingerprint: Option<String>,
+    /// What is there now is gone afterwards: deleted, written over by a move, forgotten
+    pub removes: bool,
     /// Of the trees it reads, it leaves out what rules deny (`ToolContext::closed`)
     pub skips_closed: bool,
 }
@@ -95,6 +97,12 @@ impl Effects {
     #[must_use]
     pub fn runs(mut self, command: CommandLine) -> Self {
         self.commands.push(command);
+        self
+    }
+
+    #[must_use]
+    pub fn removing_if(mut self, removes: bool) -> Self {
+        self.removes = removes;
         self
     }
 

@@ -55,6 +55,9 @@ pub fn destroys(effects: &Effects) -> bool {
         CommandLine::Shell { line, .. } => shell::parse(line),
         CommandLine::Argv { argv, .. } => shell::parse_argv(argv),
     };
+    if effects.removes {
+        return true;
+    }
     if effects.commands.is_empty() {
         return effects.accesses.iter().any(|access| {
             access.mode == Mode::Write && matches!(access.resource, Resource::Tree(_))
@@ -110,5 +113,6 @@ mod tests {
         let tree = Effects::none().writes(Resource::Tree("/w".into()));
         let file = Effects::none().writes(Resource::File("/w/a".into()));
         assert!(destroys(&tree) && !destroys(&file));
+        assert!(destroys(&file.removing_if(true)));
     }
 }

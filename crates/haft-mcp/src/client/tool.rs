@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft_core::{
     BoxFuture, DynTool, Effects, ErrorCode, Inquiry, InquiryKind, Output, Prepared, Repeat,
-    Resource, ToolContext, ToolError, ToolResult, ToolSpec,
+    Resource, Risk, ToolContext, ToolError, ToolResult, ToolSpec,
 };
 use haft_host::WebError;
 use rmcp::model::{CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams};
@@ -57,6 +57,7 @@ impl DynTool for RemoteTool {
             args: args.clone(),
             target: self.target.clone(),
             repeat: self.spec.repeat,
+            removes: self.spec.risk == Risk::High,
             remote: self.remote.clone(),
             difference: self.difference.clone(),
             agree: self.agree.clone(),
@@ -68,6 +69,8 @@ pub(super) struct RemoteCall {
     pub(super) args: Value,
     target: Target,
     repeat: Repeat,
+    /// As the server says, or does not deny
+    removes: bool,
     remote: Arc<Remote>,
     difference: Option<String>,
     agree: Agree,
@@ -81,7 +84,7 @@ impl Prepared for RemoteCall {
         let server = Resource::Uri(format!("mcp:{}", self.remote.spec.name));
         let effects = match self.repeat {
             Repeat::Read => Effects::none().reads(server),
-            _ => Effects::none().writes(server),
+            _ => Effects::none().writes(server).removing_if(self.removes),
         };
         // An approval is for the definition that was shown.
         Ok(match &self.difference {

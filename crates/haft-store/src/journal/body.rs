@@ -111,6 +111,8 @@ pub struct EffectsText {
     skips_closed: bool,
     #[serde(skip_serializing_if = "is_false")]
     only_looks: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    removes: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,6 +142,7 @@ impl EffectsText {
             anything: effects.anything,
             skips_closed: effects.skips_closed,
             only_looks: effects.only_looks,
+            removes: effects.removes,
             ..EffectsText::default()
         };
         for access in &effects.accesses {
@@ -179,6 +182,7 @@ impl EffectsText {
             anything: self.anything,
             skips_closed: self.skips_closed,
             only_looks: self.only_looks,
+            removes: self.removes,
             ..Effects::none()
         };
         for read in &self.reads {

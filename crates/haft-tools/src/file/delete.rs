@@ -70,14 +70,15 @@ impl Tool for Delete {
 
     fn effects(&self, files: &ChangeFiles, cx: &ToolContext) -> Result<Effects, ToolError> {
         let plan = self.plan(files, cx)?;
-        Ok(match plan.kind {
+        let effects = match plan.kind {
             EntryKind::Directory => {
                 let inside = plan.inside.entries.iter();
                 plan.place
                     .writes_tree(inside.map(|entry| entry.path.as_path()))
             }
             _ => plan.place.writes(),
-        })
+        };
+        Ok(effects.removing_if(true))
     }
 
     async fn run(self, files: &ChangeFiles, cx: &ToolContext) -> ToolResult {

@@ -96,6 +96,7 @@ impl Tool for Patch {
             for place in written {
                 effects.accesses.extend(place.writes().accesses);
             }
+            effects.removes |= matches!(item.patch.kind, Kind::Delete);
         }
         Ok(effects)
     }

@@ -162,7 +162,7 @@ impl Move {
             from,
             to,
             kind,
-            effects,
+            effects: effects.removing_if(self.overwrite),
         })
     }
 

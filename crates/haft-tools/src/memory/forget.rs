@@ -81,7 +81,7 @@ impl Tool for Forget {
 
     fn effects(&self, power: &Memory, cx: &ToolContext) -> Result<Effects, ToolError> {
         let shelf: Shelf = power.shelf(cx, self.namespace.as_deref(), None)?;
-        Ok(changes(&shelf))
+        Ok(changes(&shelf).removing_if(true))
     }
 
     async fn run(self, power: &Memory, cx: &ToolContext) -> ToolResult {

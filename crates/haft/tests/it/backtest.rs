@@ -187,6 +187,38 @@ fn proposals(place: &Place, report: &Value, taking_away: &BTreeSet<&str>) {
     assert_eq!(after["questions"].as_u64().unwrap(), questions - spared);
 }
 
+/// One file is as gone as a whole folder; what was asked about it is never taken for a nuisance.
+#[test]
+fn no_rule_is_proposed_that_deletes() {
+    let place = Place::with_config(LIVE);
+    let mut calls = Vec::new();
+    for n in 0..8 {
+        let path = format!("notes/{n}.md");
+        place.file(&path, "x");
+        calls.push(json!({"name": "file.delete", "args": {"path": path}}));
+        let patch = format!("--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
+        calls.push(json!({"name": "file.patch", "args": {"patch": patch}}));
+        let args = json!({"from": path, "to": "notes/8.md", "overwrite": true});
+        calls.push(json!({"name": "file.move", "args": args}));
+        let args = json!({"path": format!("new/{n}.md"), "content": "x"});
+        calls.push(json!({"name": "file.write", "args": args}));
+    }
+    let was = live(&place, &place.home, &calls);
+    let asked = was.iter().filter(|(_, verdict)| verdict == "ask").count();
+    assert_eq!(asked, calls.len(), "{was:?}");
+    let report = backtest(&place, LIVE);
+    let proposals = report["proposals"].as_array().unwrap();
+    let rules: Vec<&str> = proposals
+        .iter()
+        .map(|one| one["rule"].as_str().unwrap())
+        .collect();
+    assert!(!rules.is_empty(), "writing is not deleting");
+    assert!(
+        rules.iter().all(|rule| rule.starts_with("file.write(")),
+        "{rules:?}"
+    );
+}
+
 #[test]
 fn a_draft_that_is_none_is_refused_and_an_empty_journal_has_nothing_to_say() {
     let place = Place::new();
