@@ -95,6 +95,8 @@ pub struct OutputBody {
     pub handle: Option<String>,
     /// Somebody else wrote a part of it, whatever the tool says of itself
     pub untrusted: bool,
+    /// Notes stand in it, which may be forgotten
+    pub forgettable: bool,
     /// Characters of the whole result, where `handle` holds more than `content`
     pub total_chars: Option<usize>,
 }
@@ -138,6 +140,12 @@ impl Output {
     #[must_use]
     pub fn untrusted_if(mut self, untrusted: bool) -> Self {
         self.untrusted = untrusted;
+        self
+    }
+
+    #[must_use]
+    pub fn forgettable_if(mut self, forgettable: bool) -> Self {
+        self.forgettable = forgettable;
         self
     }
 
@@ -198,6 +206,9 @@ pub struct Meta {
     /// Somebody else wrote it, or a part of it
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub untrusted: bool,
+    /// Notes stand in it, which may be forgotten
+    #[serde(skip)]
+    pub forgettable: bool,
     /// How many secrets were masked
     #[serde(skip_serializing_if = "is_zero")]
     pub masked: usize,

@@ -2,6 +2,9 @@
 
 use std::io::{self, Read, Seek};
 
+/// What handles of results begin with in which notes stand.
+pub const FORGETTABLE: &str = "n_";
+
 /// A kept result, open for reading.
 pub trait KeptResult: Read + Seek + Send {}
 
@@ -11,6 +14,10 @@ impl<T: Read + Seek + Send> KeptResult for T {}
 pub trait ResultStore: Send + Sync {
     /// Keep a text and answer with its handle.
     fn keep(&self, session: &str, text: &str) -> io::Result<String>;
+
+    /// The same for a text in which notes stand: it goes when notes are forgotten. Its handle begins
+    /// with [`FORGETTABLE`].
+    fn keep_forgettable(&self, session: &str, text: &str) -> io::Result<String>;
 
     /// Open a kept result. `NotFound` for an unknown handle and for another session's alike, so
     /// that nothing is learned by guessing.

@@ -61,6 +61,9 @@ pub struct ToolSpec {
     )]
     pub idle_timeout: Option<Duration>,
     pub output_is_untrusted: bool,
+    /// Notes stand in what it answers, which may be forgotten
+    #[serde(skip)]
+    pub output_is_forgettable: bool,
     pub requires_approval: bool,
     /// What it does cannot be put back
     pub irreversible: bool,
@@ -126,6 +129,7 @@ impl ToolSpec {
             timeout: None,
             idle_timeout: None,
             output_is_untrusted: false,
+            output_is_forgettable: false,
             requires_approval: false,
             irreversible: false,
             has_preview: false,
@@ -186,6 +190,12 @@ impl ToolSpec {
     pub fn private(mut self, parameters: &[&str]) -> Self {
         self.private
             .extend(parameters.iter().map(|&name| name.to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn forgettable(mut self) -> Self {
+        self.output_is_forgettable = true;
         self
     }
 

@@ -8,12 +8,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_core::{Capability, KeptResult, Power, ResultStore, ToolError, session_folder};
+use haft_core::{
+    Capability, FORGETTABLE, KeptResult, Power, ResultStore, ToolError, session_folder,
+};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::blocking::blocking;
 
-const PREFIX: &str = "r_";
+const PLAIN: &str = "r_";
 const HEX_DIGITS: usize = 32;
 
 /// Keeps results as files that only their owner can read.
@@ -37,12 +39,16 @@ impl FileResults {
 
     /// Start a result that is written while it comes in.
     pub fn create(&self, session: &str) -> io::Result<ResultWriter> {
+        self.begin(session, PLAIN)
+    }
+
+    fn begin(&self, session: &str, prefix: &str) -> io::Result<ResultWriter> {
         let folder = self.folder(session);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&folder)?;
-        let handle = new_handle()?;
+        let handle = new_handle(prefix)?;
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -67,9 +73,11 @@ impl FileResults {
 
 impl ResultStore for FileResults {
     fn keep(&self, session: &str, text: &str) -> io::Result<String> {
-        let mut writer = self.create(session)?;
-        writer.write_all(text.as_bytes())?;
-        writer.finish()
+        self.create(session)?.whole(text)
+    }
+
+    fn keep_forgettable(&self, session: &str, text: &str) -> io::Result<String> {
+        self.begin(session, FORGETTABLE)?.whole(text)
     }
 
     fn open(&self, session: &str, handle: &str) -> io::Result<Box<dyn KeptResult>> {
@@ -98,6 +106,11 @@ impl ResultWriter {
         &self.handle
     }
 
+    fn whole(mut self, text: &str) -> io::Result<String> {
+        self.write_all(text.as_bytes())?;
+        self.finish()
+    }
+
     /// Write out what is buffered, and answer with the handle.
     pub fn finish(mut self) -> io::Result<String> {
         self.file.flush()?;
@@ -115,15 +128,17 @@ impl Write for ResultWriter {
     }
 }
 
-fn new_handle() -> io::Result<String> {
+fn new_handle(prefix: &str) -> io::Result<String> {
     let mut random = [0; HEX_DIGITS / 2];
     getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(format!("{PREFIX}{:032x}", u128::from_be_bytes(random)))
+    Ok(format!("{prefix}{:032x}", u128::from_be_bytes(random)))
 }
 
 /// Whether this is spelled like one of our handles. Looked at before any path is made of it.
 fn is_handle(handle: &str) -> bool {
-    handle.strip_prefix(PREFIX).is_some_and(|hex| {
+    let mut prefixes = [PLAIN, FORGETTABLE].into_iter();
+    let hex = prefixes.find_map(|prefix| handle.strip_prefix(prefix));
+    hex.is_some_and(|hex| {
         hex.len() == HEX_DIGITS
             && hex
                 .bytes()
@@ -222,6 +237,9 @@ mod tests {
         check("../../x", false);
         check("", false);
         check("r_", false);
+        let notes = results.keep_forgettable("s", "x").unwrap();
+        assert!(notes.starts_with(FORGETTABLE), "{notes}");
+        check(&notes, true);
         check(&handle.to_uppercase(), false);
         check(&format!("{handle}/"), false);
         check(&format!("./{handle}"), false);

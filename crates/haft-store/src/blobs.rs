@@ -113,6 +113,23 @@ impl Blobs {
         released.wait()
     }
 
+    /// What an owner has goes now, unless somebody else needs the same bytes.
+    pub(crate) fn erase(&self, tx: &mut dyn Tx, owner: &str) -> Result<(), StoreError> {
+        let sql = "SELECT hash FROM blob_refs WHERE owner = $1";
+        let hash = tx.first_text(sql, &[owner.into()])?;
+        let gone = "DELETE FROM blob_refs WHERE owner = $1";
+        tx.run(gone, &[owner.into()])?;
+        let Some(id) = hash.as_deref().and_then(BlobId::parse) else {
+            return Ok(());
+        };
+        let unused = "DELETE FROM blobs WHERE hash = $1 AND NOT EXISTS \
+                      (SELECT 1 FROM blob_refs WHERE blob_refs.hash = blobs.hash)";
+        match tx.run(unused, &[id.as_str().into()])? {
+            0 => Ok(()),
+            _ => removed(&self.path(&id)),
+        }
+    }
+
     /// Take a file of ours over as a blob of an owner, inside a transaction: its own name goes once
     /// that stands. False for a file that somebody still writes, or that cannot be had.
     pub(crate) fn take(
@@ -332,7 +349,7 @@ fn changed(path: &Path) -> StoreError {
     StoreError::Damaged(format!("a blob is not what it was: `{}`", path.display()))
 }
 
-fn removed(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn removed(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(StoreError::io(&path.display().to_string(), &error))

@@ -4,9 +4,11 @@
 mod seal;
 pub(crate) use seal::{seal_all, sound};
 
+use std::path::Path;
+
 use serde::Serialize;
 
-use crate::{Cell, Durability, Store, StoreError, Tx};
+use crate::{Cell, Durability, Results, Store, StoreError, Tx};
 use seal::{Parts, hash, select};
 
 /// For whom a note is, nearest first: where two say different things, the nearer one counts.
@@ -90,7 +92,10 @@ pub struct Note {
     /// Microseconds since 1970
     #[serde(skip)]
     pub time: i64,
-    /// It is damaged, so that nobody knows any more for whom it is
+    /// It is damaged, and its text says so in the place of what it said
+    #[serde(skip)]
+    pub damaged: bool,
+    /// It is damaged so that nobody knows any more for whom it is
     #[serde(skip)]
     pub placeless: bool,
 }
@@ -224,15 +229,19 @@ impl Notes {
         })
     }
 
-    /// Forget notes for good: out of the table, out of the index that was made of them, and out
-    /// of the write-ahead log. Says how many there were. Without any, what an earlier call had to
+    /// Forget notes for good: out of the table, out of the index that was made of them, out of
+    /// results that were kept whole, and out of the write-ahead log. Says how many there were. Without any, what an earlier call had to
     /// leave in the log goes.
     pub async fn forget(&self, ids: Vec<i64>) -> Result<usize, StoreError> {
-        if ids.is_empty() {
-            return self.store.erase_traces().await.map(|()| 0);
-        }
+        let home = self.store.path().parent().unwrap_or(Path::new(""));
+        let results = Results::new(self.store.clone(), home);
         let gone = self.store.write(Durability::Power, move |tx| {
             let mut gone = 0;
+            // Whole results in which they stand.
+            results.erase_forgettable(tx)?;
+            if ids.is_empty() {
+                return Ok(0);
+            }
             for id in &ids {
                 let shelf = shelf_of(tx, *id)?;
                 gone += tx.run("DELETE FROM notes WHERE id = $1", &[(*id).into()])?;

@@ -4,10 +4,10 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use haft_core::session_folder;
+use haft_core::{FORGETTABLE, session_folder};
 
 use crate::retention::Counted;
-use crate::{Blobs, Durability, Store, StoreError, Swept};
+use crate::{Blobs, Durability, Store, StoreError, Swept, Tx, blobs};
 
 /// What the names of their owners begin with.
 const PREFIX: &str = "result/";
@@ -63,6 +63,37 @@ impl Results {
             let _ = fs::remove_dir(folder.path());
         }
         Ok(taken)
+    }
+
+    /// Results in which notes stand go with the notes, wherever they are. Those that come in later
+    /// were read later.
+    pub(crate) fn erase_forgettable(&self, tx: &mut dyn Tx) -> Result<(), StoreError> {
+        let end = format!("{PREFIX}\u{10ffff}");
+        let sql = "SELECT owner FROM blob_refs WHERE owner >= $1 AND owner < $2";
+        let mut owners = Vec::new();
+        tx.each(sql, &[PREFIX.into(), end.as_str().into()], &mut |row| {
+            let owner = row.cell(0)?.text();
+            let handle = owner.and_then(|owner| owner.rsplit('/').next());
+            if handle.is_some_and(|handle| handle.starts_with(FORGETTABLE)) {
+                owners.extend(owner.map(str::to_owned));
+            }
+            Ok(true)
+        })?;
+        for owner in owners {
+            self.blobs.erase(tx, &owner)?;
+        }
+        let folders = fs::read_dir(&self.drafts).into_iter().flatten().flatten();
+        for file in folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten()) {
+            let file = file.map_err(|error| StoreError::io("whole results", &error))?;
+            if file
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(FORGETTABLE.as_bytes())
+            {
+                blobs::removed(&file.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// A result of this session, if it was taken over.

@@ -19,6 +19,10 @@ impl ResultStore for Kept {
         self.coming_in.keep(session, text)
     }
 
+    fn keep_forgettable(&self, session: &str, text: &str) -> io::Result<String> {
+        self.coming_in.keep_forgettable(session, text)
+    }
+
     fn open(&self, session: &str, handle: &str) -> io::Result<Box<dyn KeptResult>> {
         match self.coming_in.open(session, handle) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -9,11 +9,11 @@ use crate::secrets;
 
 pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
     speak_for_structured(output);
-    let untrusted = output.untrusted
-        || flight
-            .entry()
-            .is_some_and(|entry| entry.spec().output_is_untrusted);
+    let spec = flight.entry().map(|entry| entry.spec());
+    let untrusted = output.untrusted || spec.is_some_and(|spec| spec.output_is_untrusted);
+    let forgettable = output.forgettable || spec.is_some_and(|spec| spec.output_is_forgettable);
     flight.meta.untrusted = untrusted;
+    flight.meta.forgettable = forgettable;
     let mut masked = 0;
     for block in &mut output.content {
         masked += match block {

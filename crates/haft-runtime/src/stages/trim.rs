@@ -93,9 +93,12 @@ pub(super) fn keep_whole(flight: &mut Flight<'_>, output: &Output) {
     }
     flight.meta.handle = output.handle.clone().or_else(|| {
         let results = flight.cx.caller.results.as_ref()?;
-        results
-            .keep(&flight.cx.caller.session, &joined(output))
-            .ok()
+        let (session, text) = (&flight.cx.caller.session, joined(output));
+        match flight.meta.forgettable {
+            true => results.keep_forgettable(session, &text),
+            false => results.keep(session, &text),
+        }
+        .ok()
     });
 }
 

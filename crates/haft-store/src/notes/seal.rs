@@ -148,12 +148,13 @@ pub(super) fn read(row: &dyn Row) -> Result<Option<Note>, StoreError> {
         source: parts.source.map(str::to_owned),
         trust: Trust::parse(parts.trust),
         time: parts.time,
+        damaged: false,
         placeless: false,
     };
     match text(row, parts.hash)? {
         Some(_) if parts.replaced.is_some() => return Ok(None),
         Some(text) => text.clone_into(&mut note.text),
-        None => note.text = told(note.id),
+        None => (note.text, note.damaged) = (told(note.id), true),
     }
     Ok(Some(note))
 }
@@ -174,6 +175,7 @@ fn withheld(row: &dyn Row) -> Result<Note, StoreError> {
         source: None,
         trust: Trust::Untrusted,
         time: 0,
+        damaged: true,
         placeless: true,
     })
 }

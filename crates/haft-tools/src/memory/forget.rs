@@ -68,6 +68,7 @@ impl Tool for Forget {
             .side_effects(&["Erases notes; this cannot be undone"])
             .risk(Risk::High)
             .irreversible()
+            .forgettable()
             .example(
                 "An empty namespace",
                 json!({"namespace": "learnings"}),

@@ -38,6 +38,7 @@ impl Tool for List {
             .aliases(&["memory_list", "list_memories"])
             .tags(&["memory", "list", "namespaces"])
             .risk(Risk::Low)
+            .forgettable()
             .example(
                 "Before anything was noted",
                 json!({"namespace": "learnings"}),

@@ -36,6 +36,7 @@ impl Tool for Read {
             .aliases(&["memory_read", "read_memory"])
             .tags(&["memory", "read", "namespace"])
             .risk(Risk::Low)
+            .forgettable()
             .example(
                 "What is known so far",
                 json!({"namespace": "knowledge"}),

@@ -42,6 +42,7 @@ impl Tool for Recall {
             .aliases(&["memory_recall", "recall"])
             .tags(&["memory", "recall", "remember", "know"])
             .risk(Risk::Low)
+            .forgettable()
             .private(&["query"])
             .example(
                 "Before working on a project",

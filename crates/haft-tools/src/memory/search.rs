@@ -45,6 +45,7 @@ impl Tool for Search {
             .aliases(&["memory_search", "search_memory"])
             .tags(&["memory", "search", "find", "note"])
             .risk(Risk::Low)
+            .forgettable()
             .private(&["query"])
             .example(
                 "Find a preference",

@@ -47,6 +47,7 @@ impl Tool for Store {
             .side_effects(&["Adds a note to memory"])
             .private(&["text"])
             .risk(Risk::Low)
+            .forgettable()
             .example(
                 "Remember a preference",
                 json!({"text": "The user writes British English", "namespace": "knowledge"}),

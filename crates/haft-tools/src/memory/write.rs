@@ -50,6 +50,7 @@ impl Tool for Write {
             .side_effects(&["Replaces the notes of a namespace; the old ones are kept"])
             .private(&["text"])
             .risk(Risk::Medium)
+            .forgettable()
             .example(
                 "Put down where a project stands",
                 json!({"namespace": "project-state", "text": "Parser done, tests next"}),

@@ -103,5 +103,7 @@ fn together(actions: &[Action], outcomes: &[Outcome], took: Duration) -> Output 
         answer["hint"] = "the others are done: repeat only those that failed".into();
     }
     let foreign = outcomes.iter().any(|outcome| outcome.meta.untrusted);
-    Output::structured(answer).untrusted_if(foreign)
+    let notes = outcomes.iter().any(|outcome| outcome.meta.forgettable);
+    let answer = Output::structured(answer);
+    answer.untrusted_if(foreign).forgettable_if(notes)
 }

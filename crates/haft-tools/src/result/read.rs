@@ -1,7 +1,9 @@
 //! Reads kept results in parts. Finding the lines is left to `search`; this file checks what was
 //! asked for and says what is known about the rest.
 
-use haft_core::{Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec};
+use haft_core::{
+    FORGETTABLE, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
+};
 use haft_host::KeptResults;
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
@@ -113,7 +115,9 @@ fn output(handle: &str, found: Found) -> Output {
     if let Some(next) = found.next {
         text.push_str(&format!("\n[goes on: read `lines` `{next}-`]"));
     }
-    Output::text(text).and_structured(structured)
+    Output::text(text)
+        .and_structured(structured)
+        .forgettable_if(handle.starts_with(FORGETTABLE))
 }
 
 fn compile(pattern: &str) -> Result<Regex, ToolError> {

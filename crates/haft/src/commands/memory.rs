@@ -7,7 +7,7 @@ use crate::cli::{self, MemoryAction};
 use crate::config;
 use crate::home::Home;
 use crate::recording::{Recording, failed};
-use crate::terminal::fail::{Failed, Usage};
+use crate::terminal::fail::{self, Failed, Usage};
 use crate::terminal::{input, print, show, table};
 use crate::wiring::workspace_of;
 
@@ -19,7 +19,7 @@ pub(crate) fn run(command: cli::Memory) -> Result<u8> {
     match command.action {
         MemoryAction::List { json } => list(&notes, json),
         MemoryAction::Export { file } => {
-            let text = to_markdown(&notes.after(0).map_err(failed)?);
+            let text = to_markdown(&sound(notes.after(0).map_err(failed)?));
             match file {
                 Some(path) => std::fs::write(&path, text)
                     .with_context(|| format!("cannot write `{}`", path.display()))?,
@@ -35,6 +35,18 @@ pub(crate) fn run(command: cli::Memory) -> Result<u8> {
         }
         MemoryAction::Edit { namespace, scope } => edit(&notes, namespace, &scope),
     }
+}
+
+/// The notes that are as they were written; the others are named.
+fn sound(notes: Vec<Note>) -> Vec<Note> {
+    let (damaged, sound): (Vec<Note>, Vec<Note>) = notes.into_iter().partition(|note| note.damaged);
+    for note in damaged {
+        fail::notice(&format!(
+            "note {} is damaged and left out: forget it with `memory.forget`, or go back to a copy with `haft restore`",
+            note.id
+        ));
+    }
+    sound
 }
 
 fn list(notes: &Notes, as_json: bool) -> Result<u8> {
@@ -90,7 +102,7 @@ fn edit(notes: &Notes, namespace: String, scope: &str) -> Result<u8> {
     let on_shelf = |note: &Note| {
         note.namespace == shelf.namespace && note.scope == scope && note.owner == shelf.owner
     };
-    let all = notes.after(0).map_err(failed)?;
+    let all = sound(notes.after(0).map_err(failed)?);
     let here: Vec<&Note> = all.iter().filter(|note| on_shelf(note)).collect();
     let texts: Vec<&str> = here.iter().map(|note| note.text.as_str()).collect();
     let before = texts.join("\n");
@@ -148,12 +160,18 @@ fn to_markdown(notes: &[Note]) -> String {
             // A comment ends at the first `-->`, which may stand in a source.
             let about = about.to_string().replace("-->", "--\\u003e");
             text.push_str(&format!("{MARK} {about} -->\n"));
+            // Empty lines at the end would pass for those between notes.
+            let told = note.text.trim_end_matches('\n').len();
+            let mut at = 0;
             for line in note.text.split('\n') {
-                if line.starts_with("# ") || line.starts_with(MARK) || line.starts_with('\\') {
+                let special = line.starts_with("# ") || line.starts_with(MARK);
+                let last = line.is_empty() && at >= told;
+                if special || last || line.starts_with('\\') {
                     text.push('\\');
                 }
                 text.push_str(line);
                 text.push('\n');
+                at += line.len() + 1;
             }
             text.push('\n');
         }
@@ -203,18 +221,21 @@ fn from_markdown(text: &str, project: &str) -> Result<Vec<NewNote>> {
                 open = true;
             }
             if let Some((_, lines)) = notes.last_mut() {
-                lines.push(line.strip_prefix('\\').unwrap_or(line));
+                lines.push(line);
             }
         }
     }
     Ok(notes
         .into_iter()
         .map(|(mut note, mut lines)| {
-            // One empty line parts a note from what follows it.
+            // One empty line parts a note from what follows it, and a person may have left more.
             while lines.last().is_some_and(|line| line.is_empty()) {
                 lines.pop();
             }
-            note.text = lines.join("\n");
+            let plain = lines
+                .iter()
+                .map(|line| line.strip_prefix('\\').unwrap_or(line));
+            note.text = plain.collect::<Vec<&str>>().join("\n");
             note
         })
         .collect())
@@ -235,6 +256,7 @@ mod tests {
             source: source.map(str::to_owned),
             trust: Trust::Untrusted,
             time: 0,
+            damaged: false,
             placeless: false,
         };
         let notes = [
@@ -246,10 +268,16 @@ mod tests {
                 Some("a --> b"),
             ),
             note(3, "knowledge", "ü 漢\n  indented", None),
+            note(4, "knowledge", "ends with lines\n\n\n", None),
+            note(5, "methods", "\n\nbegins with them\n", None),
+            note(6, "methods", "", None),
+            note(7, "methods", "\n", None),
+            note(8, "methods", "\\\n\\\\\n", None),
+            note(9, "methods", "carriage\r\n\r\n", None),
         ];
         let text = to_markdown(&notes);
         let back = from_markdown(&text, "/w").unwrap();
-        assert_eq!(back.len(), 3);
+        assert_eq!(back.len(), notes.len());
         for note in &notes {
             let found = back.iter().find(|found| found.text == note.text);
             let found = found.unwrap_or_else(|| panic!("{:?} is not in {text}", note.text));
