@@ -102,14 +102,14 @@ pub(crate) fn restore(
         let old = name_aside(store)?;
         fs::rename(store, &old).map_err(failed)?;
         for end in ["-wal", "-shm"] {
-            let (from, to) = (with_end(store, end), with_end(&old, end));
+            let (from, to) = (paths::with_end(store, end), paths::with_end(&old, end));
             if from.exists() {
                 fs::rename(&from, &to).map_err(failed)?;
             }
         }
         aside = Some(old);
     }
-    let _ = fs::remove_file(with_end(store, &format!(".{MARKER}")));
+    let _ = fs::remove_file(paths::with_end(store, &format!(".{MARKER}")));
     put(&fresh, store)?;
     Ok(aside)
 }
@@ -123,8 +123,9 @@ fn name_aside(store: &Path) -> Result<PathBuf, StoreError> {
             1 => ".before-restore".to_owned(),
             _ => format!(".before-restore-{count}"),
         };
-        let name = with_end(store, &end);
-        let taken = ["-wal", "-shm"].map(|end| with_end(&name, end).symlink_metadata().is_ok());
+        let name = paths::with_end(store, &end);
+        let taken =
+            ["-wal", "-shm"].map(|end| paths::with_end(&name, end).symlink_metadata().is_ok());
         let made = match taken {
             [false, false] => fs::File::create_new(&name),
             _ => Err(std::io::ErrorKind::AlreadyExists.into()),
@@ -135,12 +136,6 @@ fn name_aside(store: &Path) -> Result<PathBuf, StoreError> {
             Err(error) => return Err(StoreError::io(&name.display().to_string(), &error)),
         }
     }
-}
-
-fn with_end(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
 }
 
 /// A process that has the store open would go on writing into the file that is set aside.

@@ -17,6 +17,9 @@ pub enum StoreError {
         "the store was written by a newer haft: its version is {found}, this haft knows {known}"
     )]
     Newer { found: i64, known: i64 },
+    /// It can be looked at, and nothing is written
+    #[error("the store can only be read: `{0}`")]
+    ReadOnly(String),
     #[error("there is no room left for the store")]
     Full,
     #[error("the store is in use by another process and did not become free")]
@@ -46,6 +49,9 @@ impl StoreError {
                 "put it back, or start from a copy with `haft restore FILE`: without the key what it says is taken over unproven",
             ),
             StoreError::Newer { .. } => Some("use that newer haft, or another `HAFT_HOME`"),
+            StoreError::ReadOnly(_) => Some(
+                "make it and its folder writable, or set `HAFT_HOME` to another folder, and call again",
+            ),
             StoreError::Full => Some("make room on the disk, or run `haft gc`; then call again"),
             StoreError::Busy => Some("try again, or end the process that holds it"),
             StoreError::Taken(_) => Some("wait for its end, then call again with the same key"),
@@ -56,6 +62,7 @@ impl StoreError {
     pub(crate) fn io(what: &str, error: &std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => StoreError::Full,
+            std::io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly(what.to_owned()),
             _ => StoreError::Failed(format!("{what}: {error}")),
         }
     }
@@ -83,6 +90,7 @@ impl From<rusqlite::Error> for StoreError {
                 StoreError::Damaged(error.to_string())
             }
             Some(ErrorCode::DiskFull) => StoreError::Full,
+            Some(ErrorCode::ReadOnly) => StoreError::ReadOnly(error.to_string()),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
             _ => StoreError::Failed(error.to_string()),
         }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Access, OFlags};
 
 use crate::StoreError;
 
@@ -15,17 +15,35 @@ const OTHERS_MAY_WRITE: u32 = 0o022;
 /// Open a file of ours for reading and writing, making it if it is not there. What is a link, or
 /// could have been written by somebody else, is refused.
 pub(crate) fn own_file(path: &Path) -> Result<File, StoreError> {
-    let file = OpenOptions::new()
+    let mut how = OpenOptions::new();
+    how.write(true).create(true).truncate(false).mode(0o600);
+    opened(path, &mut how).map_err(|error| match error {
+        // A file that is there and closed to us can be looked at, perhaps.
+        StoreError::Failed(_) if path.exists() && !is_writable(path) => {
+            StoreError::ReadOnly(path.display().to_string())
+        }
+        error => error,
+    })
+}
+
+/// Open a file of ours for reading alone, with the same care.
+pub(crate) fn seen_file(path: &Path) -> Result<File, StoreError> {
+    opened(path, &mut OpenOptions::new())
+}
+
+fn opened(path: &Path, how: &mut OpenOptions) -> Result<File, StoreError> {
+    let file = how
         .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
         .open(path)
         .map_err(|error| StoreError::io(&path.display().to_string(), &error))?;
     only_ours(path, &file)?;
     Ok(file)
+}
+
+/// Whether we may write a file, and its file system lets anybody do so.
+pub(crate) fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, Access::WRITE_OK).is_ok()
 }
 
 fn only_ours(path: &Path, file: &File) -> Result<(), StoreError> {
@@ -60,6 +78,13 @@ pub(crate) fn beside(path: &Path, word: &str) -> PathBuf {
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{word}-{}-{count}", std::process::id()))
+}
+
+/// The file whose name is this one's with an end to it, as SQLite names those beside a database.
+pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
 }
 
 /// Put bytes in place whole or not at all, and on the disk before this returns.

@@ -118,8 +118,8 @@ impl Store {
         &self.shared.path
     }
 
-    /// Wait until the store is open. A damaged one answers with what is wrong; it can be read as
-    /// far as it goes, and not written.
+    /// Wait until the store is open. A damaged one answers with what is wrong, and so does one that
+    /// is not to be written; both can be read as far as they go.
     pub fn ready(&self) -> Result<(), StoreError> {
         let (state, told) = &self.shared.opened;
         let mut state = lock(state);
@@ -216,16 +216,23 @@ impl Store {
         &self,
         work: impl FnOnce(&mut dyn Tx) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        match self.ready() {
+        let closed = match self.ready() {
             // What is left of a damaged store may still be read.
-            Ok(()) | Err(StoreError::Damaged(_)) => {}
+            Ok(()) | Err(StoreError::Damaged(_)) => None,
+            Err(error @ StoreError::ReadOnly(_)) => Some(error),
             Err(error) => return Err(error),
-        }
+        };
         let kept = lock(&self.shared.idle).pop();
         let mut connection = match kept {
             Some(connection) => connection,
             None => Connection::reader(&self.shared.path)?,
         };
+        // Nobody could bring its tables up to date.
+        if let Some(error) = closed
+            && connection.version()? != crate::VERSION
+        {
+            return Err(error);
+        }
         let result = connection.reading(work);
         let mut idle = lock(&self.shared.idle);
         if result.is_ok() && idle.len() < MOST_READERS {
@@ -270,7 +277,7 @@ impl Store {
         if !path.exists() {
             return Ok(None);
         }
-        drop(paths::own_file(path)?);
+        drop(paths::seen_file(path)?);
         let mut connection = Connection::reader(path)?;
         match connection.version()? {
             found if found > crate::VERSION => Err(StoreError::Newer {

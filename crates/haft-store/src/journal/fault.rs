@@ -41,6 +41,10 @@ impl FaultFile {
 
     /// All is well again, or the owner goes on from what is there.
     pub(super) fn clear(&self) -> Result<(), StoreError> {
+        // Where nothing can be written, nothing can be removed either, though it be not there.
+        if !self.path.exists() {
+            return Ok(());
+        }
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(StoreError::io(&self.path.display().to_string(), &error))

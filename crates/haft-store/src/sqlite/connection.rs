@@ -2,15 +2,16 @@
 
 use std::any::Any;
 use std::fs;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{OpenFlags, ToSql};
 
-use crate::StoreError;
 use crate::cell::{Cell, Row, Tx};
 use crate::store::Durability;
+use crate::{StoreError, paths};
 
 /// How long another process may hold the store.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -56,10 +57,14 @@ impl Connection {
     }
 
     pub(crate) fn reader(path: &Path) -> Result<Self, StoreError> {
-        let connection = Connection::new(
-            path,
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        // Without a log there is nothing to share with a writer, and where nothing can be written
+        // SQLite could not begin one.
+        let log = fs::metadata(paths::with_end(path, "-wal")).map_or(0, |about| about.len());
+        let connection = match log == 0 && !paths::is_writable(path) {
+            true => Connection::new(&unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI)?,
+            false => Connection::new(path, flags)?,
+        };
         connection.inner.pragma_update(None, "query_only", true)?;
         Ok(connection)
     }
@@ -99,7 +104,8 @@ impl Connection {
         let Some(path) = self.inner.path() else {
             return;
         };
-        let log = fs::metadata(format!("{path}-wal")).map_or(0, |about| about.len());
+        let log =
+            fs::metadata(paths::with_end(Path::new(path), "-wal")).map_or(0, |about| about.len());
         if log > LONG_LOG && self.inner.busy_timeout(Duration::ZERO).is_ok() {
             // The next one who leaves tries again.
             let _ = self.empty_log();
@@ -143,12 +149,14 @@ impl Connection {
             self.inner.pragma_update(None, "synchronous", level)?;
             self.synchronous = Some(durability);
         }
-        self.inner.execute_batch("BEGIN IMMEDIATE")?;
+        self.inner.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut transaction = Transaction::new(&self.inner);
         let result = work(&mut transaction);
         let after = std::mem::take(&mut transaction.after);
         let committed = result.and_then(|()| {
-            self.inner.execute_batch("COMMIT").map_err(|error| {
+            let commit = self.inner.prepare_cached("COMMIT");
+            let committed = commit.and_then(|mut commit| commit.execute([]));
+            committed.map(drop).map_err(|error| {
                 self.lost |= StoreError::is_fatal_for_the_handle(&error);
                 error.into()
             })
@@ -163,6 +171,20 @@ impl Connection {
             on_disk: durability == Durability::Power,
         })
     }
+}
+
+/// A database that nobody changes while we look at it.
+fn unchanging(path: &Path) -> PathBuf {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        uri.push_str(&match byte {
+            b'/' | b'-' | b'_' | b'.' => char::from(*byte).to_string(),
+            byte if byte.is_ascii_alphanumeric() => char::from(*byte).to_string(),
+            byte => format!("%{byte:02x}"),
+        });
+    }
+    uri.push_str("?immutable=1");
+    uri.into()
 }
 
 /// A transaction that is under way.

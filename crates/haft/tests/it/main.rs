@@ -37,6 +37,7 @@ mod policy;
 mod processes;
 mod prompt;
 mod pty;
+mod read_only;
 mod search;
 mod secrets;
 mod sessions;
