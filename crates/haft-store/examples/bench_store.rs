@@ -5,6 +5,7 @@
 //! - `crowd N`: N such records, 64 at a time
 //! - `list N`: the newest 100 calls of one tool in one session, among 1,000,000; `bare_list N` the
 //!   same rows by rusqlite
+//! - `stats N`: the figures of the 1,000,000 records
 //! - `verify N`: the proof of the 1,000,000 records, per record; `bare_scan N` only reads them
 
 #![allow(clippy::expect_used)]
@@ -227,6 +228,9 @@ fn bare_of_million() -> rusqlite::Connection {
 
 fn bare_list(count: usize) -> Value {
     let bare = bare_of_million();
+    // As somebody would have it who lists by session.
+    bare.execute_batch("CREATE INDEX IF NOT EXISTS bare_session ON journal (session)")
+        .expect("an index");
     let sql = format!(
         "SELECT {COLUMNS} FROM journal WHERE tool = 'shell.exec' AND session = 's7' \
          ORDER BY seq DESC LIMIT 100"
@@ -238,6 +242,16 @@ fn bare_list(count: usize) -> Value {
             .query_map([], |row| row.get::<_, String>(10))
             .expect("rows");
         assert_eq!(black_box(bodies.count()), 100);
+    }
+    clock.per(count)
+}
+
+fn stats(count: usize) -> Value {
+    let (_, journal) = million();
+    let clock = Clock::start();
+    for _ in 0..count {
+        let stats = black_box(journal.stats(None)).expect("figures");
+        assert!(stats.calls >= ROWS as u64);
     }
     clock.per(count)
 }
@@ -287,6 +301,7 @@ async fn main() {
             "bare" => bench.bare(count),
             "list" => list(count),
             "bare_list" => bare_list(count),
+            "stats" => stats(count),
             "verify" => verify(count),
             "bare_scan" => bare_scan(count),
             other => json!({"error": format!("unknown command: `{other}`")}),

@@ -230,8 +230,8 @@ impl Notes {
     }
 
     /// Forget notes for good: out of the table, out of the index that was made of them, out of
-    /// results that were kept whole, and out of the write-ahead log. Says how many there were. Without any, what an earlier call had to
-    /// leave in the log goes.
+    /// results that were kept whole, and out of the write-ahead log. Says how many there were.
+    /// Without any, what an earlier call had to leave goes.
     pub async fn forget(&self, ids: Vec<i64>) -> Result<usize, StoreError> {
         let home = self.store.path().parent().unwrap_or(Path::new(""));
         let results = Results::new(self.store.clone(), home);

@@ -120,6 +120,33 @@ pub(crate) const STEPS: &[&[&str]] = &[
     ],
     // 5: a seal over every column of a note.
     &["ALTER TABLE notes ADD COLUMN seal BLOB"],
+    // 6: what records are looked up by, for a thousand of them at a time, in the place of indexes
+    // that put a page each into every commit.
+    &[
+        "DROP INDEX IF EXISTS journal_call",
+        "DROP INDEX IF EXISTS journal_session",
+        "DROP INDEX IF EXISTS journal_tool",
+        "DROP INDEX IF EXISTS journal_time",
+        "DROP INDEX IF EXISTS journal_intent",
+        "DROP INDEX IF EXISTS journal_open",
+        "CREATE TABLE journal_spans (
+            last INTEGER PRIMARY KEY,
+            first INTEGER NOT NULL,
+            oldest INTEGER NOT NULL,
+            newest INTEGER NOT NULL,
+            calls BLOB NOT NULL,
+            figures TEXT,
+            seal TEXT
+        )",
+        "CREATE TABLE journal_words (
+            word TEXT NOT NULL,
+            last INTEGER NOT NULL,
+            places BLOB NOT NULL,
+            PRIMARY KEY (word, last)
+        )",
+        "CREATE TABLE journal_ends (intent INTEGER PRIMARY KEY, seq INTEGER NOT NULL)",
+        "CREATE TABLE journal_open (seq INTEGER PRIMARY KEY)",
+    ],
 ];
 
 /// What a step does with the rows that are there, after its statements. The step is numbered by the
@@ -127,6 +154,7 @@ pub(crate) const STEPS: &[&[&str]] = &[
 pub(crate) fn rows(tx: &mut dyn Tx, version: i64) -> Result<(), StoreError> {
     match version {
         5 => crate::notes::seal_all(tx),
+        6 => crate::journal::into_spans(tx),
         _ => Ok(()),
     }
 }

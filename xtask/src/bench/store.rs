@@ -9,6 +9,7 @@ use super::side::{Ask, Program};
 /// A no-op call may cost so much more when it is written down.
 const JOURNALLED_NS: f64 = 5_000.0;
 const LISTING_NS: f64 = 20_000_000.0;
+const FIGURES_NS: f64 = 500_000_000.0;
 /// 200,000 records a second.
 const PROOF_NS: f64 = 5_000.0;
 const SEARCH_NS: f64 = 10_000_000.0;
@@ -58,6 +59,12 @@ pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
             (&store, "list 5"),
             ("rusqlite", "bare_list 5"),
             within(LISTING_NS),
+        ),
+        row(
+            "journal: figures of 1,000,000",
+            (&store, "stats 3"),
+            ("rusqlite lists 100", "bare_list 5"),
+            within(FIGURES_NS),
         ),
         row(
             "journal: proof of 1,000,000, a record",

@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexBuilder};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use assignment::{ends_token, ends_value, slot_after, starts_token};
 use judge::{entropy, is_pronounceable, is_stand_in};
@@ -34,6 +34,8 @@ use rules::{Find, RULES};
 
 /// Longer secrets show their last four characters, so that a person can tell two keys apart.
 const SHOWS_TAIL: usize = 12;
+/// No shorter name of a field is a secret of any kind we know.
+const SHORTEST_NAME: usize = 12;
 /// How far a name and its operator may lie before their value.
 const NAME_REACH: usize = 64;
 /// The longest token any pattern describes.
@@ -105,6 +107,7 @@ pub fn mask_value(value: &mut Value) -> usize {
             Value::String(text) => count += mask_string(text),
             Value::Array(items) => open.extend(items),
             Value::Object(fields) => {
+                count += mask_names(fields);
                 for (name, field) in fields {
                     match field {
                         Value::String(text) => count += mask_field(name, text),
@@ -114,6 +117,23 @@ pub fn mask_value(value: &mut Value) -> usize {
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
+    }
+    count
+}
+
+/// The name of a field can be a secret as well. Of two that look the same then, one gets a mark more.
+fn mask_names(fields: &mut Map<String, Value>) -> usize {
+    let secret = |name: &String| name.len() >= SHORTEST_NAME && mask(name).count > 0;
+    if !fields.keys().any(secret) {
+        return 0;
+    }
+    let mut count = 0;
+    for (mut name, field) in std::mem::take(fields) {
+        count += mask_string(&mut name);
+        while fields.contains_key(&name) {
+            name.push('*');
+        }
+        fields.insert(name, field);
     }
     count
 }

@@ -271,6 +271,16 @@ fn json_strings_and_telling_fields_are_masked() {
 }
 
 #[test]
+fn names_of_fields_are_masked_and_none_is_lost() {
+    let mut value = json!({"plain": {
+        "ghp_tHbA92mlAzSXtrF6t8OKtu3yZRhab9dp7uw0": 1,
+        "ghp_aHbA92mlAzSXtrF6t8OKtu3yZRhab9dp7uw0": 2,
+    }});
+    assert_eq!(mask_value(&mut value), 2);
+    assert_eq!(value, json!({"plain": {"***7uw0": 1, "***7uw0*": 2}}));
+}
+
+#[test]
 fn deep_json_does_not_exhaust_the_stack() {
     let mut value = json!("ghp_tHbA92mlAzSXtrF6t8OKtu3yZRhab9dp7uw0");
     for _ in 0..100_000 {

@@ -10,8 +10,8 @@ use haft_core::{Ending, Intent};
 use super::Inner;
 use super::body::Body;
 use super::chain::{Hash, Link, genesis};
-use super::told::{add_ending, state, told};
-use super::{economy, keys};
+use super::told::{add_ending, name, state, told};
+use super::{economy, keys, spans};
 use crate::{Cell, StoreError, Tx};
 
 /// Records between two signed marks.
@@ -86,7 +86,7 @@ pub(super) fn row(tx: &mut dyn Tx, inner: &Arc<Inner>, draft: &Draft) -> Result<
         kind,
         intent: draft.intended,
         call_id: &intent.call_id,
-        session: &intent.caller.session,
+        session: &name(inner, &intent.caller.session),
         tool: &intent.tool,
         verdict,
         state: draft
@@ -101,7 +101,7 @@ pub(super) fn row(tx: &mut dyn Tx, inner: &Arc<Inner>, draft: &Draft) -> Result<
     };
     let seq = add(tx, inner, &record)?;
     if kind == "intent" {
-        keys::take(tx, intent, seq)?;
+        keys::take(tx, inner, intent, seq)?;
     }
     Ok(seq)
 }
@@ -192,6 +192,7 @@ fn put(
     if tail.seq - tail.marked >= MARK_EVERY {
         mark(tx, inner, "mark", tail.seq, &tail.hash)?;
         tail.marked = tail.seq;
+        spans::catch_up(tx, Some(&inner.key), tail.seq)?;
     }
     Ok(tail)
 }
@@ -240,9 +241,9 @@ pub(super) fn stored_tail(tx: &mut dyn Tx) -> Result<Tail, StoreError> {
             Ok(false)
         },
     )?;
-    let marked = tx
-        .first_int("SELECT max(seq) FROM journal_marks", &[])?
-        .unwrap_or(0);
+    // Of one kind alone, which is one look at their index.
+    let marked = "SELECT max(seq) FROM journal_marks WHERE kind = 'mark'";
+    let marked = tx.first_int(marked, &[])?.unwrap_or(0);
     let (seq, hash) = match tail {
         Some(tail) => tail,
         None => base(tx)?.unwrap_or((0, genesis())),
@@ -355,6 +356,7 @@ pub(super) fn accept(
     whole: bool,
 ) -> Result<i64, StoreError> {
     let tail = stored_tail(tx)?;
+    spans::cut_off(tx, tail.seq)?;
     if !whole {
         // Marks prove nothing before this any more, and one that was forged would spoil what follows.
         tx.run("DELETE FROM journal_marks", &[])?;

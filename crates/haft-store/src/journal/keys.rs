@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::list::{by_seq, finish};
 use super::settle::close;
+use super::told::name;
 use super::{Inner, State};
 use crate::{StoreError, Tx};
 
@@ -47,18 +48,19 @@ fn spell(value: &Value, text: &mut String) {
 /// The newest call of a session under this key.
 pub(super) fn find(
     tx: &mut dyn Tx,
-    session: &str,
-    key: &str,
+    inner: &Inner,
+    (session, key): (&str, &str),
     work: &str,
 ) -> Result<Option<Earlier>, StoreError> {
+    let (session, key) = (name(inner, session), name(inner, key));
     let sql = "SELECT seq FROM call_keys WHERE session = $1 AND key = $2";
-    let Some(seq) = tx.first_int(sql, &[session.into(), key.into()])? else {
+    let Some(seq) = tx.first_int(sql, &[(&*session).into(), (&*key).into()])? else {
         return Ok(None);
     };
     let Some(mut line) = by_seq(tx, seq)? else {
         return Ok(None);
     };
-    finish(tx, &mut line)?;
+    finish(tx, std::slice::from_mut(&mut line))?;
     Ok(Some(Earlier {
         seq,
         state: match line.state {
@@ -83,7 +85,8 @@ pub(super) fn check(
     let Some(key) = &intent.key else {
         return Ok(());
     };
-    let earlier = find(tx, &intent.caller.session, key, &work(inner, intent))?;
+    let work = work(inner, intent);
+    let earlier = find(tx, inner, (&intent.caller.session, key), &work)?;
     let Some(earlier) = earlier else {
         return Ok(());
     };
@@ -98,7 +101,12 @@ pub(super) fn check(
 }
 
 /// From now on this call is the one under its key.
-pub(super) fn take(tx: &mut dyn Tx, intent: &Intent, seq: i64) -> Result<(), StoreError> {
+pub(super) fn take(
+    tx: &mut dyn Tx,
+    inner: &Inner,
+    intent: &Intent,
+    seq: i64,
+) -> Result<(), StoreError> {
     let Some(key) = &intent.key else {
         return Ok(());
     };
@@ -106,8 +114,8 @@ pub(super) fn take(tx: &mut dyn Tx, intent: &Intent, seq: i64) -> Result<(), Sto
         "INSERT INTO call_keys (session, key, seq) VALUES ($1, $2, $3) \
          ON CONFLICT (session, key) DO UPDATE SET seq = excluded.seq",
         &[
-            (&*intent.caller.session).into(),
-            (&**key).into(),
+            (&*name(inner, &intent.caller.session)).into(),
+            (&*name(inner, key)).into(),
             seq.into(),
         ],
     )?;

@@ -1,8 +1,6 @@
 //! Reading the journal: one line a call, newest last. Every record that is shown is compared with
 //! its hash first, so that a changed one is never passed on as if it were good.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 use serde_json::Value;
 
@@ -10,10 +8,9 @@ use super::Journal;
 use super::append::{ACCEPTED, base, hash_at};
 use super::body::Body;
 use super::chain::{COLUMNS, Hash, Link, genesis};
+use super::spans::{self, AnyOf, Ends};
+use super::told::name;
 use crate::{Cell, Row, StoreError, Tx, paths};
-
-/// So many records newer than a time are looked up by time; more are looked through in order.
-const FEW: i64 = 20_000;
 
 /// Records held at once while all are looked at.
 const AT_ONCE: usize = 4_096;
@@ -103,24 +100,25 @@ impl Journal {
     pub fn list(&self, filter: &Filter) -> Result<Vec<Line>, StoreError> {
         self.noticed(self.store.read(|tx| {
             let mut filter = filter.clone();
+            // As it was written down.
+            let session = filter.session.as_deref();
+            filter.session = session.map(|session| name(&self.inner, session).into_owned());
             if let Some(since) = filter.since {
-                bound(tx, since, &mut filter)?;
+                // Nothing before it is looked at.
+                let after = spans::since(tx, since)? - 1;
+                filter.after = Some(filter.after.map_or(after, |given| given.max(after)));
             }
-            let mut lines = Vec::new();
-            match &filter.tool {
+            let tools = match &filter.tool {
                 Some(pattern) if pattern.contains('*') => {
-                    for tool in tools(tx)?.iter().filter(|tool| matches(pattern, tool)) {
-                        lines.extend(select(tx, &filter, Some(tool))?);
-                    }
-                    lines.sort_by_key(|line: &Line| std::cmp::Reverse(line.seq));
+                    let mut tools = spans::tools(tx)?;
+                    tools.retain(|tool| matches(pattern, tool));
+                    Some(tools.into_iter().collect())
                 }
-                tool => lines = select(tx, &filter, tool.as_deref())?,
-            }
-            lines.truncate(filter.limit.unwrap_or(usize::MAX));
+                tool => tool.clone().map(|tool| vec![tool]),
+            };
+            let mut lines = select(tx, &filter, tools.as_deref())?;
             lines.reverse();
-            for line in &mut lines {
-                finish(tx, line)?;
-            }
+            finish(tx, &mut lines)?;
             Ok(lines)
         }))
     }
@@ -136,7 +134,10 @@ impl Journal {
             "SELECT {COLUMNS} FROM journal WHERE seq > $1 AND time >= $2 \
              AND kind IN ('call', 'intent') ORDER BY seq"
         );
-        let mut last = 0;
+        let mut last = match since {
+            Some(since) => self.store.read(|tx| spans::since(tx, since))? - 1,
+            None => 0,
+        };
         loop {
             let lines = self.noticed(self.store.read(|tx| {
                 let values = [last.into(), since.unwrap_or(i64::MIN).into()];
@@ -161,74 +162,111 @@ impl Journal {
     /// Calls that were about to happen and of which no end is known, oldest first.
     pub fn open_calls(&self) -> Result<Vec<Line>, StoreError> {
         self.noticed(self.store.read(|tx| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM journal AS open WHERE kind = 'intent' AND NOT EXISTS \
-                 (SELECT 1 FROM journal AS done WHERE done.intent = open.seq) ORDER BY seq"
-            );
-            let mut lines = collect(tx, &sql, &[], usize::MAX)?;
-            for line in &mut lines {
-                finish(tx, line)?;
+            let ends = Ends::new(tx)?;
+            let mut lines = Vec::new();
+            for seq in ends.open(tx)? {
+                lines.extend(by_seq(tx, seq)?);
             }
+            finish(tx, &mut lines)?;
             Ok(lines)
         }))
     }
 }
 
-/// Where few records are newer than a time, nothing before the first of them is looked at.
-fn bound(tx: &mut dyn Tx, since: i64, filter: &mut Filter) -> Result<(), StoreError> {
-    let (mut count, mut least) = (0, i64::MAX);
-    tx.each(
-        "SELECT seq FROM journal WHERE time >= $1 LIMIT $2",
-        &[since.into(), (FEW + 1).into()],
-        &mut |row| {
-            count += 1;
-            least = least.min(row.cell(0)?.int().unwrap_or(0));
-            Ok(true)
-        },
-    )?;
-    if count <= FEW {
-        let after = least.saturating_sub(1);
-        filter.after = Some(filter.after.map_or(after, |given| given.max(after)));
-    }
-    Ok(())
+/// What a record has to say of itself.
+struct Clauses<'a> {
+    sql: String,
+    values: Vec<Cell<'a>>,
 }
 
-/// Every tool that was ever called, by one look at the index for each.
-fn tools(tx: &mut dyn Tx) -> Result<BTreeSet<String>, StoreError> {
-    let mut tools = BTreeSet::new();
-    let mut last = String::new();
-    while let Some(next) = tx.first_text(
-        "SELECT tool FROM journal WHERE tool > $1 ORDER BY tool LIMIT 1",
-        &[last.as_str().into()],
-    )? {
-        last.clone_from(&next);
-        tools.insert(next);
+impl<'a> Clauses<'a> {
+    fn new(filter: &'a Filter, tools: Option<&'a [String]>) -> Self {
+        let mut clauses = Clauses {
+            sql: format!("SELECT {COLUMNS} FROM journal WHERE kind <> 'outcome'"),
+            values: Vec::new(),
+        };
+        if let Some(tools) = tools {
+            let places: Vec<String> = tools
+                .iter()
+                .map(|tool| clauses.place(tool.as_str().into()))
+                .collect();
+            let places = places.join(", ");
+            clauses.sql.push_str(&format!(" AND tool IN ({places})"));
+        }
+        clauses.add("session =", filter.session.as_deref().into());
+        clauses.add("call_id =", filter.call_id.as_deref().into());
+        clauses.add("time >=", filter.since.into());
+        clauses.add("seq >", filter.after.into());
+        clauses
     }
-    Ok(tools)
+
+    fn place(&mut self, value: Cell<'a>) -> String {
+        self.values.push(value);
+        format!("${}", self.values.len())
+    }
+
+    fn add(&mut self, clause: &str, value: Cell<'a>) {
+        if !value.is_null() {
+            let place = self.place(value);
+            self.sql.push_str(&format!(" AND {clause} {place}"));
+        }
+    }
 }
 
-fn select(tx: &mut dyn Tx, filter: &Filter, tool: Option<&str>) -> Result<Vec<Line>, StoreError> {
-    // A session has far fewer calls than a tool. Joined to nothing, the column is not looked up in
-    // its index.
-    let by_tool = match (&filter.session, &filter.call_id) {
-        (None, None) => "tool =",
-        _ => "tool || '' =",
+/// The newest calls that a filter means, newest first.
+fn select(
+    tx: &mut dyn Tx,
+    filter: &Filter,
+    tools: Option<&[String]>,
+) -> Result<Vec<Line>, StoreError> {
+    let limit = filter.limit.unwrap_or(usize::MAX);
+    if tools.is_some_and(<[String]>::is_empty) {
+        return Ok(Vec::new());
+    }
+    let anything = filter.session.is_none() && filter.call_id.is_none() && tools.is_none();
+    // Those that are in no span are looked through, and all where nothing tells them apart.
+    let newest = spans::newest(tx)?;
+    let mut late = Clauses::new(filter, tools);
+    if !anything {
+        late.add("seq >", newest.into());
+    }
+    late.sql.push_str(" ORDER BY seq DESC");
+    let mut lines = collect(tx, &late.sql, &late.values, limit)?;
+    if anything || lines.len() >= limit {
+        return Ok(lines);
+    }
+    let mut one = Clauses::new(filter, tools);
+    one.add("seq =", newest.into());
+    let mut look = |tx: &mut dyn Tx, seq: i64| -> Result<bool, StoreError> {
+        if let Some(place) = one.values.last_mut() {
+            *place = seq.into();
+        }
+        lines.extend(collect(tx, &one.sql, &one.values, 1)?);
+        Ok(lines.len() < limit)
     };
-    let clauses: [(&str, Cell<'_>); 5] = [
-        (by_tool, tool.into()),
-        ("session =", filter.session.as_deref().into()),
-        ("call_id =", filter.call_id.as_deref().into()),
-        ("time >=", filter.since.into()),
-        ("seq >", filter.after.into()),
-    ];
-    let mut sql = format!("SELECT {COLUMNS} FROM journal WHERE kind <> 'outcome'");
-    let mut values = Vec::new();
-    for (clause, value) in clauses.into_iter().filter(|(_, value)| !value.is_null()) {
-        values.push(value);
-        sql.push_str(&format!(" AND {clause} ${}", values.len()));
+    if let Some(call_id) = &filter.call_id {
+        for seq in spans::of_call(tx, call_id)? {
+            if !look(tx, seq)? {
+                break;
+            }
+        }
+        return Ok(lines);
     }
-    sql.push_str(" ORDER BY seq DESC");
-    collect(tx, &sql, &values, filter.limit.unwrap_or(usize::MAX))
+    let session = filter.session.iter().map(|name| spans::of_session(name));
+    let tools = tools.map(|tools| AnyOf::new(tools.iter().map(|tool| spans::of_tool(tool))));
+    let mut words: Vec<AnyOf> = tools.into_iter().collect();
+    if filter.session.is_some() {
+        words.insert(0, AnyOf::new(session));
+    }
+    let mut at = newest;
+    let first = filter.after.unwrap_or(i64::MIN);
+    while let Some(seq) = spans::common(tx, &mut words, at)?.filter(|seq| *seq > first) {
+        if !look(tx, seq)? {
+            break;
+        }
+        at = seq - 1;
+    }
+    Ok(lines)
 }
 
 fn collect(
@@ -251,21 +289,28 @@ fn collect(
         hashes.push(link);
         Ok(true)
     })?;
-    for (before, seq, check) in hashes {
-        let found = match before {
-            0 => Some(genesis()),
-            before => match hash_at(tx, before)? {
-                Some(hash) => Some(hash),
-                None => base(tx)?
-                    .filter(|(at, _)| *at == before)
-                    .map(|(_, hash)| hash),
-            },
-        };
+    for (seq, check) in hashes {
+        let found = hash_before(tx, seq)?;
         if !found.is_some_and(|hash| check(&hash)) && seq >= accepted(tx)? {
             return Err(changed(seq));
         }
     }
     Ok(lines)
+}
+
+/// What stands before a record.
+pub(super) fn hash_before(tx: &mut dyn Tx, seq: i64) -> Result<Option<Hash>, StoreError> {
+    let before = match seq.checked_sub(1) {
+        None => return Ok(None),
+        Some(0) => return Ok(Some(genesis())),
+        Some(before) => before,
+    };
+    Ok(match hash_at(tx, before)? {
+        Some(hash) => Some(hash),
+        None => base(tx)?
+            .filter(|(at, _)| *at == before)
+            .map(|(_, hash)| hash),
+    })
 }
 
 pub(super) fn changed(seq: i64) -> StoreError {
@@ -281,7 +326,7 @@ pub(super) fn accepted(tx: &mut dyn Tx) -> Result<i64, StoreError> {
 type Check = Box<dyn Fn(&Hash) -> bool>;
 
 /// A line, and the way to compare its record with the one before it.
-fn line(row: &dyn Row) -> Result<(Line, (i64, i64, Check)), StoreError> {
+fn line(row: &dyn Row) -> Result<(Line, (i64, Check)), StoreError> {
     let (link, hash) = Link::of(row)?;
     let body: Body = serde_json::from_str(link.body)
         .map_err(|error| StoreError::Damaged(format!("record {}: {error}", link.seq)))?;
@@ -308,11 +353,11 @@ fn line(row: &dyn Row) -> Result<(Line, (i64, i64, Check)), StoreError> {
         body,
         time_us: link.time,
     };
-    Ok((line, (link.seq - 1, link.seq, check)))
+    Ok((line, (link.seq, check)))
 }
 
 /// A record of which nothing can be said but that it is there.
-fn unreadable(row: &dyn Row) -> Result<(Line, (i64, i64, Check)), StoreError> {
+fn unreadable(row: &dyn Row) -> Result<(Line, (i64, Check)), StoreError> {
     let seq = row.cell(0)?.int().unwrap_or_default();
     let time = match row.cell(1) {
         Ok(cell) => cell.int().unwrap_or_default(),
@@ -337,7 +382,7 @@ fn unreadable(row: &dyn Row) -> Result<(Line, (i64, i64, Check)), StoreError> {
         },
         time_us: time,
     };
-    Ok((line, (seq - 1, seq, Box::new(|_| false))))
+    Ok((line, (seq, Box::new(|_| false))))
 }
 
 /// A record on its own.
@@ -383,19 +428,35 @@ pub(super) fn by_seq(tx: &mut dyn Tx, seq: i64) -> Result<Option<Line>, StoreErr
     Ok(collect(tx, &sql, &[seq.into()], 1)?.pop())
 }
 
-/// Add how a call ended, if that is known.
-pub(super) fn finish(tx: &mut dyn Tx, line: &mut Line) -> Result<(), StoreError> {
-    if line.state != State::Running {
+/// Add how calls ended, as far as that is known.
+pub(super) fn finish(tx: &mut dyn Tx, lines: &mut [Line]) -> Result<(), StoreError> {
+    let running = |line: &&mut Line| line.state == State::Running;
+    if !lines.iter_mut().any(|line| running(&line)) {
         return Ok(());
     }
-    let sql = format!("SELECT {COLUMNS} FROM journal WHERE intent = $1 ORDER BY seq DESC");
-    let Some(end) = collect(tx, &sql, &[line.seq.into()], 1)?.pop() else {
-        let process = line.body.process.as_deref().unwrap_or_default();
-        if !paths::is_alive(process) {
-            line.state = State::Uncertain;
+    let ends = Ends::new(tx)?;
+    for line in lines.iter_mut().filter(running) {
+        let end = match ends.of(tx, line.seq)? {
+            Some(seq) => {
+                let sql = format!("SELECT {COLUMNS} FROM journal WHERE seq = $1 AND intent = $2");
+                collect(tx, &sql, &[seq.into(), line.seq.into()], 1)?.pop()
+            }
+            None => None,
+        };
+        match end {
+            Some(end) => ended(line, &end),
+            None => {
+                let process = line.body.process.as_deref().unwrap_or_default();
+                if !paths::is_alive(process) {
+                    line.state = State::Uncertain;
+                }
+            }
         }
-        return Ok(());
-    };
+    }
+    Ok(())
+}
+
+fn ended(line: &mut Line, end: &Line) {
     line.state = end.state;
     line.duration_ms = end.duration_ms;
     let mut whole = serde_json::to_value(&line.body).unwrap_or_default();
@@ -404,7 +465,6 @@ pub(super) fn finish(tx: &mut dyn Tx, line: &mut Line) -> Result<(), StoreError>
         whole.extend(more);
     }
     line.body = serde_json::from_value(whole).unwrap_or_else(|_| line.body.clone());
-    Ok(())
 }
 
 fn millis(us: i64) -> f64 {

@@ -9,11 +9,14 @@ mod chain;
 mod chart;
 mod economy;
 mod fault;
+mod figures;
 mod head;
 mod key;
 mod keys;
 mod list;
 mod settle;
+mod spans;
+pub(crate) use spans::into_spans;
 mod stats;
 mod told;
 mod trim;
@@ -142,10 +145,11 @@ impl Recorder for Journal {
         };
         let work = keys::work(&self.inner, intent);
         let session = intent.caller.session.clone();
+        let inner = self.inner.clone();
         Box::pin(async move {
             let found = self
                 .store
-                .reading(move |tx| keys::find(tx, &session, &key, &work));
+                .reading(move |tx| keys::find(tx, &inner, (&session, &key), &work));
             found.await.map_err(refusal)
         })
     }

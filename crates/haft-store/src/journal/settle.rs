@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::append::{Record, add, now};
 use super::body::Body;
 use super::list::by_seq;
+use super::spans::Ends;
 use super::{Inner, Journal, Line};
 use crate::store::Writing;
 use crate::{Durability, StoreError, Tx};
@@ -46,8 +47,7 @@ pub(super) fn close(
     state: &str,
     how: &str,
 ) -> Result<bool, StoreError> {
-    let known = "SELECT count(*) FROM journal WHERE intent = $1";
-    let open = tx.first_int(known, &[seq.into()])? == Some(0);
+    let open = Ends::new(tx)?.of(tx, seq)?.is_none();
     let Some(call) = by_seq(tx, seq)?.filter(|_| open) else {
         return Ok(false);
     };

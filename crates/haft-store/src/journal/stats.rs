@@ -1,18 +1,17 @@
 //! Figures from the journal.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-use super::Journal;
-use super::append::base;
-use super::body::Body;
-use super::chain::{COLUMNS, Hash, Link, genesis};
-use super::list::{accepted, changed};
-use crate::{StoreError, Tx};
+use super::chain::{COLUMNS, Hash, Link};
+use super::figures::Figures;
+use super::list::{accepted, changed, hash_before};
+use super::{Inner, Journal};
+use crate::{StoreError, Tx, paths};
 
 /// Bars of the chart over time.
 const BARS: usize = 40;
+/// Spans whose figures are held at once.
+const AT_ONCE: i64 = 64;
 
 /// What happened, in figures.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -44,32 +43,25 @@ pub struct ToolStats {
     pub chars_saved: u64,
 }
 
-#[derive(Default)]
-struct Tally {
-    calls: u64,
-    failures: u64,
-    durations: Vec<i64>,
-    saved: u64,
-}
-
 impl Journal {
     /// Figures of all calls since a time, in microseconds since 1970.
     pub fn stats(&self, since: Option<i64>) -> Result<Stats, StoreError> {
-        let mut stats = Stats::default();
-        let mut tools: BTreeMap<String, Tally> = BTreeMap::new();
-        let mut times = Vec::new();
-        self.noticed(self.store.read(|tx| {
-            each(tx, since, &mut |link| {
-                count(link, &mut stats, &mut tools, &mut times);
-            })
-        }))?;
-        stats.uncertain = self
-            .open_calls()?
-            .iter()
-            .filter(|line| line.state == super::State::Uncertain)
-            .count() as u64;
+        let (figures, missing) = self.noticed(self.store.read(|tx| all(tx, &self.inner, since)))?;
+        self.keep_missing(missing);
+        let uncertain = self.open_calls()?;
+        let uncertain = uncertain.iter();
+        let mut stats = Stats {
+            denied: figures.denied,
+            asked: figures.asked,
+            uncertain: uncertain
+                .filter(|line| line.state == super::State::Uncertain)
+                .count() as u64,
+            ..Stats::default()
+        };
         let mut all = Vec::new();
-        for (tool, mut tally) in tools {
+        for (tool, mut tally) in figures.tools {
+            stats.calls += tally.calls;
+            stats.failures += tally.failures;
             stats.chars_saved += tally.saved;
             all.extend_from_slice(&tally.durations);
             stats.tools.push(ToolStats {
@@ -86,91 +78,141 @@ impl Journal {
             .sort_by_key(|tool| std::cmp::Reverse(tool.calls));
         stats.p50_ms = at_share(&mut all, 0.50);
         stats.p99_ms = at_share(&mut all, 0.99);
-        stats.over_time = over_time(&times);
+        stats.over_time = over_time(&figures.times);
         stats.bytes_on_disk = self.bytes_on_disk();
         Ok(stats)
+    }
+
+    /// What had to be counted need not be counted again. Nobody waits for it.
+    fn keep_missing(&self, missing: Vec<(i64, Figures)>) {
+        if missing.is_empty() {
+            return;
+        }
+        let inner = self.inner.clone();
+        self.store.hand_over(move |tx| {
+            let mut missing = missing.iter();
+            missing.try_for_each(|(last, figures)| figures.keep(tx, &inner.key, *last))
+        });
     }
 
     /// What the database takes, its log included.
     pub fn bytes_on_disk(&self) -> u64 {
         let file = self.store.path();
-        let mut log = file.as_os_str().to_owned();
-        log.push("-wal");
         let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |found| found.len());
-        size(file) + size(std::path::Path::new(&log))
+        size(file) + size(&paths::with_end(file, "-wal"))
     }
 }
 
-/// Look at the records of calls since a time, each compared with its hash: a changed one is an
-/// error, and no part of any figure.
-fn each(
+/// One span, and what was kept of it.
+struct Kept {
+    first: i64,
+    last: i64,
+    figures: Option<Figures>,
+}
+
+/// The figures of all records since a time, and those of spans of which none were kept. Each record
+/// that is counted anew is compared with its hash: a changed one is an error, and no part of any
+/// figure.
+fn all(
     tx: &mut dyn Tx,
+    inner: &Inner,
     since: Option<i64>,
-    look: &mut dyn FnMut(&Link<'_>),
-) -> Result<(), StoreError> {
+) -> Result<(Figures, Vec<(i64, Figures)>), StoreError> {
+    let since = since.unwrap_or(i64::MIN);
     let accepted = accepted(tx)?;
-    let (start, first) = base(tx)?.unwrap_or((0, genesis()));
-    let sql = format!(
-        "SELECT {COLUMNS}, (SELECT hash FROM journal AS earlier WHERE earlier.seq = journal.seq - 1) \
-         FROM journal WHERE time >= $1 AND kind IN ('call', 'intent', 'outcome')"
-    );
+    let (mut sum, mut missing) = (Figures::default(), Vec::new());
+    let mut at = i64::MIN;
+    loop {
+        let page = page(tx, inner, at)?;
+        if page.is_empty() {
+            break;
+        }
+        for span in page {
+            // Whatever is in no span.
+            count(tx, (at, span.first - 1), since, accepted, &mut sum)?;
+            at = span.last + 1;
+            match span.figures {
+                Some(figures) if figures.newest < Some(since) => {}
+                Some(figures) if figures.oldest >= Some(since) => sum.add(figures),
+                Some(_) => count(tx, (span.first, span.last), since, accepted, &mut sum)?,
+                None => {
+                    let mut own = Figures::default();
+                    count(tx, (span.first, span.last), since, accepted, &mut own)?;
+                    if since == i64::MIN && span.first > accepted {
+                        missing.push((span.last, own.clone()));
+                    }
+                    sum.add(own);
+                }
+            }
+        }
+    }
+    count(tx, (at, i64::MAX), since, accepted, &mut sum)?;
+    Ok((sum, missing))
+}
+
+/// Spans that begin with this record or later, oldest first.
+fn page(tx: &mut dyn Tx, inner: &Inner, from: i64) -> Result<Vec<Kept>, StoreError> {
+    let mut page = Vec::new();
+    tx.each(
+        "SELECT first, last, figures, seal FROM journal_spans WHERE last >= $1 ORDER BY last \
+         LIMIT $2",
+        &[from.into(), AT_ONCE.into()],
+        &mut |row| {
+            let last = row.cell(1)?.int().unwrap_or_default();
+            let kept = row.cell(2)?.text().zip(row.cell(3)?.text());
+            page.push(Kept {
+                first: row.cell(0)?.int().unwrap_or_default(),
+                last,
+                figures: kept.and_then(|(text, seal)| Figures::kept(&inner.key, last, text, seal)),
+            });
+            Ok(true)
+        },
+    )?;
+    Ok(page)
+}
+
+/// Look at the records of a range that are no older than a time.
+fn count(
+    tx: &mut dyn Tx,
+    (first, last): (i64, i64),
+    since: i64,
+    accepted: i64,
+    sum: &mut Figures,
+) -> Result<(), StoreError> {
+    let mut before: Option<(i64, Hash)> = None;
+    let start = tx.first_int(
+        "SELECT min(seq) FROM journal WHERE seq >= $1 AND seq <= $2",
+        &[first.into(), last.into()],
+    )?;
+    let Some(start) = start else {
+        return Ok(());
+    };
+    if let Some(hash) = hash_before(tx, start)? {
+        before = Some((start - 1, hash));
+    }
+    let sql = format!("SELECT {COLUMNS} FROM journal WHERE seq >= $1 AND seq <= $2 ORDER BY seq");
     let mut bytes = Vec::new();
-    tx.each(&sql, &[since.unwrap_or(i64::MIN).into()], &mut |row| {
+    tx.each(&sql, &[start.into(), last.into()], &mut |row| {
         let seq = row.cell(0)?.int().unwrap_or_default();
         let (link, hash) = match Link::of(row) {
-            Err(StoreError::Damaged(_)) if seq < accepted => return Ok(true),
+            Err(StoreError::Damaged(_)) if seq < accepted => {
+                before = None;
+                return Ok(true);
+            }
             read => read?,
         };
-        let earlier: Option<Hash> = match seq == start + 1 {
-            true => Some(first),
-            false => row.cell(12)?.blob().and_then(|hash| hash.try_into().ok()),
-        };
-        let holds =
-            earlier.is_some_and(|hash_before| link.after_in(&hash_before, &mut bytes) == hash);
-        if !holds && seq >= accepted {
+        let holds = before.is_some_and(|(earlier, before)| {
+            earlier == seq - 1 && link.after_in(&before, &mut bytes) == hash
+        });
+        if !holds && seq >= accepted && link.time >= since {
             return Err(changed(seq));
         }
-        look(&link);
+        before = Some((seq, hash));
+        if link.time >= since {
+            sum.count(&link);
+        }
         Ok(true)
     })
-}
-
-/// Add one record to the figures.
-fn count(
-    link: &Link<'_>,
-    stats: &mut Stats,
-    tools: &mut BTreeMap<String, Tally>,
-    times: &mut Vec<i64>,
-) {
-    if !tools.contains_key(link.tool) {
-        tools.insert(link.tool.to_owned(), Tally::default());
-    }
-    let Some(tally) = tools.get_mut(link.tool) else {
-        return;
-    };
-    if link.kind != "outcome" {
-        tally.calls += 1;
-        stats.calls += 1;
-        stats.asked += u64::from(link.verdict == Some("ask"));
-        times.push(link.time);
-    }
-    if link.kind == "intent" {
-        return;
-    }
-    match link.state {
-        Some("ok" | "dry") => {}
-        Some("denied") => stats.denied += 1,
-        _ => {
-            tally.failures += 1;
-            stats.failures += 1;
-        }
-    }
-    tally.durations.extend(link.duration_us);
-    if link.body.contains("\"truncated\"") || link.body.contains("\"reduced\"") {
-        let body: Body = serde_json::from_str(link.body).unwrap_or_default();
-        let whole = body.chars.unwrap_or(0);
-        tally.saved += whole.saturating_sub(body.shown.unwrap_or(whole)) as u64;
-    }
 }
 
 /// The duration in milliseconds that so large a share of calls stays under.

@@ -1,5 +1,7 @@
 //! A call as its record tells it: without secrets, and with a digest where somebody's content was.
 
+use std::borrow::Cow;
+
 use haft_core::{Ending, ErrorCode, Intent, Private, Repeat};
 use serde_json::Value;
 
@@ -23,7 +25,10 @@ pub(super) fn told(inner: &Inner, intent: &Intent) -> Body {
     let caller = &intent.caller;
     let (args, masked_args, private) = arguments(inner, intent);
     let mut body = Body {
-        agent: caller.agent.as_deref().map(str::to_owned),
+        agent: caller
+            .agent
+            .as_deref()
+            .map(|agent| name(inner, agent).into_owned()),
         provider: caller.provider.as_deref().map(str::to_owned),
         identity: serde_json::to_value(caller.identity)
             .ok()
@@ -34,7 +39,10 @@ pub(super) fn told(inner: &Inner, intent: &Intent) -> Body {
         process: Some(inner.process.clone()),
         repeat: Some(repeat(intent.repeat).to_owned()),
         dry_run: intent.dry_run,
-        key: intent.key.as_deref().map(str::to_owned),
+        key: intent
+            .key
+            .as_deref()
+            .map(|key| name(inner, key).into_owned()),
         work: intent.key.is_some().then(|| keys::work(inner, intent)),
         args,
         masked_args,
@@ -67,6 +75,15 @@ pub(super) fn told(inner: &Inner, intent: &Intent) -> Body {
         body.answer = ruling.answer.map(str::to_owned);
     }
     body
+}
+
+/// A name that somebody gave, without a secret in it. A digest stands for one, so that two stay two;
+/// it may be a session's name again.
+pub(super) fn name<'a>(inner: &Inner, text: &'a str) -> Cow<'a, str> {
+    match (inner.mask)(&mut Value::from(text)) {
+        0 => text.into(),
+        _ => format!("masked-{}", inner.key.digest(text)).into(),
+    }
 }
 
 fn masked(inner: &Inner, text: &str) -> Option<String> {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::append::{hash_at, mark};
 use super::chain::genesis;
 use super::list::accepted;
+use super::spans::{self, Ends};
 use super::{Inner, Journal};
 use crate::{Durability, StoreError, Tx};
 
@@ -91,20 +92,18 @@ fn first_that_fits(tx: &mut dyn Tx, bytes: u64) -> Result<Option<i64>, StoreErro
 
 /// The last record that may go.
 fn cut(tx: &mut dyn Tx, limits: &JournalLimits) -> Result<Option<i64>, StoreError> {
+    let from = spans::since(tx, limits.since)?;
     let young = tx.first_int(
-        "SELECT min(seq) FROM journal WHERE time >= $1",
-        &[limits.since.into()],
+        "SELECT seq FROM journal WHERE seq >= $1 AND time >= $2 ORDER BY seq LIMIT 1",
+        &[from.into(), limits.since.into()],
     )?;
     // Both limits hold, so what stays is what is within both.
     let within = match first_that_fits(tx, limits.bytes)? {
         None => None,
         fitting => young.max(fitting).filter(|_| young.is_some()),
     };
-    let open = tx.first_int(
-        "SELECT min(seq) FROM journal AS open WHERE kind = 'intent' AND NOT EXISTS \
-         (SELECT 1 FROM journal AS done WHERE done.intent = open.seq)",
-        &[],
-    )?;
+    let ends = Ends::new(tx)?;
+    let open = ends.open(tx)?.first().copied();
     let newest = tx.first_int("SELECT max(seq) FROM journal", &[])?;
     // The newest record stays, so that there is always one to go on from. An outcome goes with
     // its intent: the call is whole or gone.
@@ -114,15 +113,8 @@ fn cut(tx: &mut dyn Tx, limits: &JournalLimits) -> Result<Option<i64>, StoreErro
         .min()
         .map(|first_to_stay| first_to_stay - 1)
         .unwrap_or(0);
-    loop {
-        let split = tx.first_int(
-            "SELECT min(intent) FROM journal WHERE seq > $1 AND intent <= $1 AND intent IS NOT NULL",
-            &[cut.into()],
-        )?;
-        match split {
-            Some(intent) => cut = intent - 1,
-            None => break,
-        }
+    while let Some(intent) = ends.split(tx, cut)? {
+        cut = intent - 1;
     }
     let first = tx.first_int("SELECT min(seq) FROM journal", &[])?;
     Ok(first.filter(|first| *first <= cut).map(|_| cut))
@@ -147,6 +139,7 @@ fn remove(tx: &mut dyn Tx, inner: &Inner, limits: &JournalLimits) -> Result<Reco
     mark(tx, inner, "base", cut, &hash)?;
     tx.run("DELETE FROM journal WHERE seq <= $1", &[cut.into()])?;
     tx.run("DELETE FROM call_keys WHERE seq <= $1", &[cut.into()])?;
+    spans::forget(tx, cut)?;
     let since = limits.since;
     tx.run("DELETE FROM shortened WHERE time < $1", &[since.into()])?;
     Ok(removed)

@@ -18,6 +18,11 @@ pub(crate) const GROUP: usize = 1_024;
 const GATHER: Duration = Duration::from_millis(20);
 /// How long such records may gather at most.
 const LATEST: Duration = Duration::from_millis(200);
+/// Where several waited for the last commit, the next one begins after so long a silence: they come
+/// at once, and those that miss it would wait for the disk twice.
+const SILENCE: Duration = Duration::from_micros(20);
+/// How long they may keep the first of them waiting.
+const PATIENCE: Duration = Duration::from_micros(400);
 /// Records kept for another try while the disk is full.
 const BACKLOG: usize = 100_000;
 
@@ -26,6 +31,8 @@ pub(crate) struct Writer {
     connection: Option<Connection>,
     /// Why nothing may be written, if so
     refused: Option<StoreError>,
+    /// Several waited for the last commit
+    crowded: bool,
     /// Work that nobody waits for and that could not be written yet
     backlog: VecDeque<Job>,
     dropped: usize,
@@ -37,6 +44,7 @@ impl Writer {
             shared,
             connection: None,
             refused: None,
+            crowded: false,
             backlog: VecDeque::new(),
             dropped: 0,
         }
@@ -88,6 +96,7 @@ impl Writer {
         group: &mut Vec<Job>,
     ) -> Option<Option<std::sync::mpsc::SyncSender<usize>>> {
         let mut begun = None;
+        let mut last = Instant::now();
         let mut more = false;
         loop {
             let next = match group.is_empty() {
@@ -96,7 +105,8 @@ impl Writer {
             };
             match next {
                 Ok(Message::Job(job)) => {
-                    begun.get_or_insert_with(Instant::now);
+                    last = Instant::now();
+                    begun.get_or_insert(last);
                     group.push(job);
                     more = true;
                 }
@@ -110,9 +120,15 @@ impl Writer {
                 }
                 Ok(Message::Close(sender)) => return Some(Some(sender)),
                 Err(TryRecvError::Empty) => {
-                    let someone_waits = group.iter().any(|job| job.done.is_some());
-                    let late = begun.is_some_and(|begun| begun.elapsed() >= LATEST);
-                    if someone_waits || late || !more {
+                    let waits = group.iter().filter(|job| job.done.is_some()).count();
+                    let gathering = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+                    let crowd = self.crowded || waits > 1;
+                    if waits > 0 && crowd && last.elapsed() < SILENCE && gathering < PATIENCE {
+                        std::thread::yield_now();
+                        continue;
+                    }
+                    self.crowded = waits > 1;
+                    if waits > 0 || gathering >= LATEST || !more {
                         return None;
                     }
                     more = false;

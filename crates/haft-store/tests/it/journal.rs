@@ -4,7 +4,7 @@ use haft_core::{ErrorCode, Recorder};
 use haft_store::{Filter, JournalLimits, Settled, State};
 use serde_json::json;
 
-use crate::fixture::{Home, begin, block_on, ending, intent, read};
+use crate::fixture::{BEFORE_6, Home, begin, block_on, ending, intent, read};
 
 #[test]
 fn a_call_with_effects_is_there_before_it_runs_and_whole_after() {
@@ -45,6 +45,7 @@ fn secrets_and_private_content_never_reach_the_file() {
     );
     call.private = haft_core::Private::Named(vec!["text".into()]);
     journal.ended(call, None, ending());
+    named_after_secrets(&journal);
     journal.store().close();
     let line = home.journal().list(&Filter::default()).unwrap().remove(0);
     assert_eq!(line.body.masked_args, 1);
@@ -58,6 +59,34 @@ fn secrets_and_private_content_never_reach_the_file() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         assert!(!text.contains("hunter2") && !text.contains("sleeps on"));
+    }
+}
+
+/// Sessions, agents and keys that are secrets stay apart, and are found by their own names.
+fn named_after_secrets(journal: &haft_store::Journal) {
+    for session in ["one-hunter2", "two-hunter2"] {
+        let mut call = intent(&session[..3], "file.write", json!({}));
+        call.caller = std::sync::Arc::new(haft_core::Caller {
+            agent: Some("hunter2".into()),
+            ..crate::fixture::caller(session)
+        });
+        call.key = Some("key-hunter2".into());
+        let seq = block_on(journal.intend(call.clone())).unwrap();
+        let same = block_on(journal.earlier(&call)).unwrap().unwrap();
+        assert_eq!((same.seq, same.same_work), (seq, true));
+        journal.ended(call, Some(seq), ending());
+        let lines = journal.list(&Filter {
+            session: Some(session.into()),
+            ..Filter::default()
+        });
+        let lines = lines.unwrap();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert_eq!(lines[0].call_id, session[..3]);
+        let told = serde_json::to_value(&lines[0]).unwrap();
+        for name in ["session", "agent", "key"] {
+            let name = told[name].as_str().unwrap();
+            assert!(name.starts_with("masked-"), "{told}");
+        }
     }
 }
 
@@ -417,13 +446,14 @@ fn a_store_of_an_older_version_is_migrated_with_all_that_is_in_it() {
     const NEW_IN_3: &str = "DROP TABLE kept; DROP TABLE shortened; DROP TABLE call_keys;";
     const NEW_IN_2: &str = "DROP TABLE notes; DROP TABLE notes_index; DROP TABLE notes_revision;";
     for (version, new) in [
-        (4, String::new()),
-        (3, NEW_IN_4.to_owned()),
-        (2, format!("{NEW_IN_4} {NEW_IN_3}")),
-        (1, format!("{NEW_IN_4} {NEW_IN_3} {NEW_IN_2}")),
+        (5, String::new()),
+        (4, NEW_IN_5.to_owned()),
+        (3, format!("{NEW_IN_5} {NEW_IN_4}")),
+        (2, format!("{NEW_IN_5} {NEW_IN_4} {NEW_IN_3}")),
+        (1, format!("{NEW_IN_5} {NEW_IN_4} {NEW_IN_3} {NEW_IN_2}")),
     ] {
         let home = Home::with_calls(20);
-        home.sql(&format!("{NEW_IN_5} {new} PRAGMA user_version = {version}"));
+        home.sql(&format!("{BEFORE_6} {new} PRAGMA user_version = {version}"));
         let journal = home.journal();
         journal.store().ready().unwrap();
         assert_eq!(journal.list(&Filter::default()).unwrap().len(), 20);

@@ -10,4 +10,5 @@ mod notes;
 mod proof;
 mod results;
 mod sights;
+mod spans;
 mod store;

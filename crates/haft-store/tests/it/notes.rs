@@ -2,7 +2,7 @@
 
 use haft_store::{Journal, NewNote, Notes, Scope, Shelf, StoreError, Trust};
 
-use crate::fixture::{Home, begin, block_on};
+use crate::fixture::{BEFORE_6, Home, begin, block_on};
 
 fn note(text: &str) -> NewNote {
     NewNote {
@@ -94,10 +94,10 @@ fn a_copy_with_a_changed_note_is_not_put_back() {
         Err(StoreError::Note(3))
     );
     // A copy of an older haft proves what it can.
-    db.execute_batch(
-        "UPDATE notes SET text = 'third'; ALTER TABLE notes DROP COLUMN seal; \
+    db.execute_batch(&format!(
+        "{BEFORE_6} UPDATE notes SET text = 'third'; ALTER TABLE notes DROP COLUMN seal; \
          PRAGMA user_version = 4",
-    )
+    ))
     .unwrap();
     assert_eq!(
         Journal::restore(home.path(), &copy),
@@ -111,10 +111,10 @@ fn a_copy_with_a_changed_note_is_not_put_back() {
 #[test]
 fn notes_of_an_older_haft_are_sealed_if_they_are_whole() {
     let home = three();
-    home.sql(
-        "ALTER TABLE notes DROP COLUMN seal; UPDATE notes SET text = 'x' WHERE id = 2; \
+    home.sql(&format!(
+        "{BEFORE_6} ALTER TABLE notes DROP COLUMN seal; UPDATE notes SET text = 'x' WHERE id = 2; \
          PRAGMA user_version = 4",
-    );
+    ));
     let told = texts(&home);
     assert_eq!((&*told[0], &*told[2]), ("first", "third"));
     assert!(told[1].starts_with("(note 2 is damaged"), "{told:?}");
