@@ -71,7 +71,7 @@ impl Bound {
             rules: vec![RuleHit::new(by, DEFAULTS, Verdict::Deny)],
             remember: None,
             decision: Decision {
-                action: HookAction::Confirm,
+                action: HookAction::Deny,
                 overridden: true,
                 reason: reason.clone(),
                 level: self.tool_verdict().decision.level,
@@ -155,7 +155,7 @@ fn strictest(judgements: Vec<Judgement>) -> Judgement {
         reason: "there is no policy".to_owned(),
         remember: None,
         decision: Decision {
-            action: HookAction::Confirm,
+            action: HookAction::Deny,
             overridden: false,
             reason: "there is no policy".to_owned(),
             level: Autonomy::Supervised,
@@ -185,13 +185,17 @@ impl LayerBound {
         }
         if let Some(first) = denies.first() {
             let reason = format!("denied by `{}` ({})", first.rule, first.from);
-            let decision = self.decision(None);
             return Judgement {
                 verdict: Verdict::Deny,
                 rules: denies,
-                reason,
                 remember: None,
-                decision,
+                decision: Decision {
+                    action: HookAction::Deny,
+                    overridden: true,
+                    reason: reason.clone(),
+                    level: self.level,
+                },
+                reason,
             };
         }
         let coverage = self.coverage(call, commands_expected);

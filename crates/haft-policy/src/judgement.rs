@@ -80,6 +80,8 @@ pub enum HookAction {
     Silent,
     Log,
     Confirm,
+    /// No hook says so: rules do, and then hooks have no say
+    Deny,
 }
 
 impl HookAction {
@@ -88,6 +90,7 @@ impl HookAction {
             HookAction::Silent => "silent",
             HookAction::Log => "log",
             HookAction::Confirm => "confirm",
+            HookAction::Deny => "deny",
         }
     }
 }

@@ -291,6 +291,7 @@ impl CompiledLayer {
             if let Some(pattern) = first_match(patterns, names, Reading::Loose) {
                 let rule = format!("hooks.{}: {}", action.as_str(), pattern.text);
                 let effect = match action {
+                    HookAction::Deny => Verdict::Deny,
                     HookAction::Confirm => Verdict::Ask,
                     HookAction::Log | HookAction::Silent => Verdict::Allow,
                 };

@@ -30,6 +30,17 @@ pub(crate) struct Remembered {
     pub(crate) at: String,
 }
 
+impl Remembered {
+    /// When it was said, to the second.
+    pub(crate) fn since(&self) -> String {
+        let at = self.at.parse().map(|at: Timestamp| {
+            let whole = Timestamp::from_second(at.as_second()).unwrap_or(at);
+            whole.to_string()
+        });
+        at.unwrap_or_else(|_| self.at.clone())
+    }
+}
+
 /// Every remembered rule, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {

@@ -470,6 +470,10 @@ fn a_judgement_reads_as_explain_prints_it() {
         json["reason"],
         "denied by `profile coding: deny group:runtime` (defaults)"
     );
+    let decision = json!({
+        "action": "deny", "overridden": true, "reason": json["reason"], "level": "standard",
+    });
+    assert_eq!(json["decision"], decision);
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn list(as_json: bool, workspace: Option<&Path>) -> Result<u8> {
     } else {
         let rows = here
             .iter()
-            .map(|rule| vec![rule.id.clone(), rule.rule.clone(), rule.at.clone()]);
+            .map(|rule| vec![rule.id.clone(), rule.rule.clone(), rule.since()]);
         table::print(&["id", "rule", "since"], rows);
     }
     Ok(0)

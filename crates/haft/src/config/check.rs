@@ -143,8 +143,8 @@ impl<'a> Check<'a> {
             .unwrap_or(&empty);
         let name = self.path.last().copied().unwrap_or_default();
         if later::is_key(&self.path) {
-            let message = format!("`{}` is not available yet in this version", self.dotted());
-            self.found.push(Problem::new(place, message));
+            let what = format!("`{}`", self.dotted());
+            self.found.push(Problem::early(place, &what));
         } else if let Some(schema) = properties.get(name) {
             self.value(value, schema);
         } else {
@@ -205,8 +205,8 @@ impl<'a> Check<'a> {
             match modules.iter().find(|module| module.name == name) {
                 Some(module) => self.constraints(block, module),
                 None if later::is_module(name) => {
-                    let message = format!("module `{name}` is not available yet in this version");
-                    self.found.push(Problem::new(key.place, message));
+                    let what = format!("module `{name}`");
+                    self.found.push(Problem::early(key.place, &what));
                 }
                 None => {
                     let message = format!("unknown module `{}`", key.name);

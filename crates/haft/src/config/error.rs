@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use haft_core::ErrorCode;
 use haft_runtime::visible;
 
 use crate::home::HomeError;
@@ -22,6 +23,18 @@ pub(crate) enum ConfigError {
     Wrong { problems: Vec<Problem> },
 }
 
+impl ConfigError {
+    /// What it means to a program.
+    pub(crate) fn code(&self) -> ErrorCode {
+        match self {
+            ConfigError::Wrong { problems } if problems.iter().all(|one| one.early) => {
+                ErrorCode::NotAvailable
+            }
+            _ => ErrorCode::ExecutionFailed,
+        }
+    }
+}
+
 /// One mistake in a config file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Problem {
@@ -30,6 +43,8 @@ pub(crate) struct Problem {
     place: Option<Place>,
     message: String,
     hint: Option<String>,
+    /// It is right, only not for this version
+    early: bool,
 }
 
 /// Line and column, both counted from 1.
@@ -46,6 +61,18 @@ impl Problem {
             place: Some(place),
             message: message.into(),
             hint: None,
+            early: false,
+        }
+    }
+
+    /// For something that a later version will have.
+    pub(super) fn early(place: Place, what: &str) -> Problem {
+        Problem {
+            early: true,
+            ..Problem::new(
+                place,
+                format!("{what} is not available yet in this version"),
+            )
         }
     }
 
@@ -56,6 +83,7 @@ impl Problem {
             place: None,
             message: message.into(),
             hint: None,
+            early: false,
         }
     }
 

@@ -10,6 +10,7 @@ use haft_policy::PolicyError;
 use haft_runtime::visible;
 use serde_json::json;
 
+use crate::config::ConfigError;
 use crate::exit;
 
 /// The command line or its JSON could not be understood.
@@ -69,10 +70,12 @@ pub(crate) fn report(problem: &anyhow::Error) -> u8 {
     let usage = problem.downcast_ref::<Usage>().is_some();
     if json_is_asked(std::env::args_os()) {
         let tool = problem.downcast_ref::<ToolError>();
-        let code = match tool {
-            Some(tool) => tool.code,
-            None if usage => ErrorCode::InputInvalid,
-            None => ErrorCode::ExecutionFailed,
+        let config = problem.downcast_ref::<ConfigError>();
+        let code = match (tool, config) {
+            (Some(tool), _) => tool.code,
+            (None, Some(config)) => config.code(),
+            (None, None) if usage => ErrorCode::InputInvalid,
+            (None, None) => ErrorCode::ExecutionFailed,
         };
         let body = ErrorBody {
             code,

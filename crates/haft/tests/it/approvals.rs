@@ -69,10 +69,12 @@ fn always_stores_the_shown_rule_is_then_silent_and_can_be_revoked() {
     assert_eq!(rules.as_array().unwrap().len(), 1, "{rules}");
     assert_eq!(rules[0]["rule"], "shell.exec(touch made)");
     assert_eq!(rules[0]["workspace"], place.workspace.to_str().unwrap());
-    place
-        .run(["policy", "rules"])
-        .exits(0)
-        .says("shell.exec(touch made)");
+    let shown = place.run(["policy", "rules"]);
+    shown.exits(0).says("shell.exec(touch made)");
+    // To the second: a person does not read more.
+    let at = rules[0]["at"].as_str().unwrap();
+    let (second, _) = at.split_once('.').unwrap();
+    shown.says(&format!("{second}Z"));
 
     // The same call is silent without anybody there; another one is not.
     let same = json!({"command": "touch made"});
