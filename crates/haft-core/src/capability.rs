@@ -151,6 +151,7 @@ pub struct Powers {
     /// A handful: looking through a list is quicker than hashing
     by_type: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
     backends: Vec<Backend>,
+    withheld: Vec<(Backend, &'static str)>,
 }
 
 impl Powers {
@@ -182,6 +183,17 @@ impl Powers {
 
     pub fn has(&self, backend: Backend) -> bool {
         self.backends.contains(&backend)
+    }
+
+    /// Say why this caller has none of a backend that the host could offer.
+    pub fn withhold(&mut self, backend: Backend, why: &'static str) {
+        self.withheld.push((backend, why));
+    }
+
+    /// Why there is none of it, where that was said.
+    pub fn why_not(&self, backend: Backend) -> Option<&'static str> {
+        let said = self.withheld.iter().find(|(one, _)| *one == backend);
+        said.map(|(_, why)| *why)
     }
 }
 

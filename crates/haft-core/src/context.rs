@@ -98,6 +98,8 @@ pub struct ToolContext {
     pub depth: u8,
     /// What rules deny of the files that this call may come upon, once policy has judged it
     pub closed: Option<Arc<dyn ClosedPaths>>,
+    /// Nobody was asked about this call, and its commands read whatever they come upon
+    pub unasked: bool,
     /// Counts signs of life; the idle deadline watches it
     activity: AtomicU64,
 }
@@ -125,6 +127,7 @@ impl ToolContext {
             cancel,
             depth: 0,
             closed: None,
+            unasked: false,
             activity: AtomicU64::new(0),
         }
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use haft_core::CancelToken;
 use haft_host::{
-    ClosedPlaces, FileResults, FilesConfig, Finished, ProcessConfig, Program, RunProcesses,
+    ClosedPlaces, FileResults, FilesConfig, Finished, Mark, ProcessConfig, Program, RunProcesses,
     Session, SessionRequest, ShellRequest, Watch, Workspace, guardian_main,
 };
 
@@ -113,8 +113,11 @@ async fn session(power: &RunProcesses, id: &str, line: &str) -> Session {
         timeout: Duration::ZERO,
         input: true,
         terminal: None,
-        owner: "s".to_owned(),
-        call: id.to_owned(),
+        mark: Mark {
+            session: "s".to_owned(),
+            call: id.to_owned(),
+            tool: "t".to_owned(),
+        },
         closed: ClosedPlaces::default(),
     };
     let session = power.begin(request).await.unwrap();

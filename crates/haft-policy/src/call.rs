@@ -74,10 +74,8 @@ impl<'a> CallFacts<'a> {
             home,
         };
         for command in &effects.commands {
-            let (mut script, cwd) = match command {
-                CommandLine::Shell { line, cwd } => (shell::parse(line), cwd),
-                CommandLine::Argv { argv, cwd } => (shell::parse_argv(argv), cwd),
-            };
+            let mut script = shell::script(command);
+            let (CommandLine::Shell { cwd, .. } | CommandLine::Argv { cwd, .. }) = command;
             let folders = folders(&mut script, cwd, &|folder, word| call.path(folder, word));
             too_many_globs(&mut script);
             let hidden = hidden(&script);
@@ -247,6 +245,8 @@ fn what_happens(how: Use) -> &'static [Happens] {
         Use::Writes => &[(Mode::Write, true, true, WRITE)],
         Use::WritesFile => &[(Mode::Write, false, true, WRITE)],
         Use::Reads => &[(Mode::Read, false, true, READ)],
+        // Nobody learns a secret by the name of the file.
+        Use::Lists => &[(Mode::Read, false, true, None)],
         Use::WalksReading => &[(Mode::Read, true, false, None)],
         Use::WalksWriting => &[(Mode::Write, true, false, None)],
         Use::Unknown => &[

@@ -1,7 +1,7 @@
 //! Whether a call takes something away that was there. Nobody is refused because of it: it tells
 //! which calls no rule should come to allow unseen.
 
-use haft_core::{CommandLine, Effects, Mode, Resource};
+use haft_core::{Effects, Mode, Resource};
 
 use crate::shell::{self, Command, base};
 
@@ -51,10 +51,6 @@ const WORDS: &[(&str, &[&str])] = &[
 /// Whether a call with these effects removes or overwrites, as far as can be told: a folder with
 /// all that is in it, or something by a command that is known for it.
 pub fn destroys(effects: &Effects) -> bool {
-    let script = |command: &CommandLine| match command {
-        CommandLine::Shell { line, .. } => shell::parse(line),
-        CommandLine::Argv { argv, .. } => shell::parse_argv(argv),
-    };
     if effects.removes {
         return true;
     }
@@ -65,7 +61,7 @@ pub fn destroys(effects: &Effects) -> bool {
     }
     // A command could write anywhere in the workspace; what it is tells more than that.
     effects.commands.iter().any(|command| {
-        let script = script(command);
+        let script = shell::script(command);
         let mut commands = script.commands.iter().flat_map(Command::all);
         script.over.is_some() || commands.any(removes)
     })
@@ -88,6 +84,8 @@ fn removes(command: &Command) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use haft_core::CommandLine;
+
     use super::*;
 
     #[test]

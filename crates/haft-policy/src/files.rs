@@ -2,8 +2,10 @@
 //! so that `cp a /etc/x` is as denied as `> /etc/x`; what only may be is asked about, whatever
 //! allows the command. Tables: a new program is one word.
 
+use haft_core::Effects;
+
 use crate::command::path_in;
-use crate::shell::{Command, Word, base};
+use crate::shell::{self, Command, Word, base};
 use crate::traps;
 
 /// What happens to a file that a word names.
@@ -14,6 +16,8 @@ pub(crate) enum Use {
     /// Changed, or something below it may be
     WritesFile,
     Reads,
+    /// It is told that it is there, and how large and how old
+    Lists,
     /// Whatever is below it may be read
     WalksReading,
     /// Whatever is below it may be changed
@@ -92,7 +96,6 @@ const READERS: &[&str] = &[
     "cksum",
     "sum",
     "file",
-    "stat",
     "less",
     "more",
     "most",
@@ -121,11 +124,6 @@ const READERS: &[&str] = &[
     "unexpand",
     "pr",
     "iconv",
-    "ls",
-    "dir",
-    "vdir",
-    "tree",
-    "du",
     "find",
     "fd",
     "fdfind",
@@ -181,6 +179,28 @@ const GIT_READS: &[&str] = &[
     "diff-tree",
 ];
 
+/// Programs that tell names and what is known about files, and nothing of what these hold.
+const LISTERS: &[&str] = &["ls", "dir", "vdir", "tree", "du", "stat"];
+
+/// Programs that go through folders, and by which nobody reads what was not to be read before: git
+/// shows what it was given to keep, and what is moved stays what it is.
+const KEEPERS: &[&str] = &["git", "mv", "ln"];
+
+/// Whether the commands of a call read files that no word of theirs names.
+pub fn reads_around(effects: &Effects) -> bool {
+    effects.commands.iter().any(|command| {
+        let script = shell::script(command);
+        let mut commands = script.commands.iter().flat_map(Command::all);
+        commands.any(reads_what_it_finds)
+    })
+}
+
+fn reads_what_it_finds(command: &Command) -> bool {
+    let program = command.words.first().map_or("", |word| base(&word.text));
+    let walks = |named: &Named<'_>| named.how == Use::WalksReading;
+    !LISTERS.contains(&program) && !KEEPERS.contains(&program) && named(command).iter().any(walks)
+}
+
 /// Everything that the words of a command name. Words that are expanded are not followed.
 pub(crate) fn named(command: &Command) -> Vec<Named<'_>> {
     let Some((program, arguments)) = command.words.split_first() else {
@@ -193,13 +213,14 @@ pub(crate) fn named(command: &Command) -> Vec<Named<'_>> {
         Some(changes) => changed(name, &changes, arguments, &known),
         None if name == "git" => git(&known),
         None if UNPACKERS.contains(&name) => packs(&known),
+        None if LISTERS.contains(&name) => given(name, &known, Use::Lists),
         None if READERS.contains(&name) => read(name, &known),
         None => given(name, &known, Use::Unknown),
     };
     if walks(name, &known) {
         let mut walked: Vec<Named<'_>> = found
             .iter()
-            .filter(|one| one.how == Use::Reads)
+            .filter(|one| matches!(one.how, Use::Reads | Use::Lists))
             .map(|one| Named {
                 how: Use::WalksReading,
                 ..*one
@@ -418,8 +439,9 @@ fn git<'a>(known: &[&'a Word]) -> Vec<Named<'a>> {
 
 #[cfg(test)]
 mod tests {
+    use haft_core::CommandLine;
+
     use super::*;
-    use crate::shell;
 
     #[test]
     fn what_is_done_to_the_words() {
@@ -435,6 +457,7 @@ mod tests {
                         Use::Writes => "w",
                         Use::WritesFile => "wf",
                         Use::Reads => "r",
+                        Use::Lists => "l",
                         Use::WalksReading => "r*",
                         Use::WalksWriting => "w*",
                         Use::Unknown => "?",
@@ -462,7 +485,8 @@ mod tests {
         check("grep -r x .", "r:. r*:.");
         check("grep -r x", "r*:.");
         check("rg x", "r*:.");
-        check("ls -R src", "r:src r*:src");
+        check("ls -R src", "l:src r*:src");
+        check("ls *.pem", "l:*.pem");
         check("git status", "");
         check("git log main", "m:main");
         check("git checkout -- .", "m:. wf:. w*:.");
@@ -473,5 +497,42 @@ mod tests {
         check("tar cf a.tar src", "r*:cf r*:a.tar r*:src r*:.");
         check("npm run x", "?:run ?:x");
         check("echo a", "");
+    }
+
+    #[test]
+    fn which_lines_read_what_they_come_upon() {
+        let check = |line: &str, expected: bool| {
+            let effects = Effects::none().runs(CommandLine::Shell {
+                line: line.to_owned(),
+                cwd: "/w".into(),
+            });
+            assert_eq!(reads_around(&effects), expected, "{line}");
+        };
+        for line in [
+            "grep -r KEY .",
+            "grep -R KEY",
+            "rg KEY",
+            "cat a | sudo rg KEY src",
+            "find . -name x -exec cat {} +",
+            "sh -c 'grep -r KEY .'",
+            "cp -r . /tmp/x",
+            "tar cf x.tar .",
+            "diff -r a b",
+        ] {
+            check(line, true);
+        }
+        for line in [
+            "grep KEY a",
+            "ls -R",
+            "tree",
+            "du -sh",
+            "git diff",
+            "mv a b",
+            "npm test",
+            "cat a",
+            "tar xf x.tar",
+        ] {
+            check(line, false);
+        }
     }
 }

@@ -36,6 +36,7 @@ pub use config::{
 pub use constraint::check_constraints;
 pub use destroys::destroys;
 pub use error::PolicyError;
+pub use files::reads_around;
 pub use judgement::{Decision, HookAction, Judgement, RuleHit, Verdict};
 pub use path::Places;
 pub use policy::{Policy, RuleLine};

@@ -67,6 +67,7 @@ async fn answer(flight: &mut Flight<'_>) -> ToolResult {
         return Ok(output);
     }
     let approval = approve::call(flight, &judged).await?;
+    flight.cx.unasked = approval.is_none() && haft_policy::reads_around(&judged.effects);
     let approved = run::spend(flight, &judged, approval)?;
     record::intent(flight, &judged.effects).await?;
     run::tool(flight, prepared, &judged, approved).await

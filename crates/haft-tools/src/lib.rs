@@ -8,6 +8,7 @@ mod kept;
 mod lines;
 mod memory;
 mod meta;
+mod milliseconds;
 mod process;
 mod reach;
 mod result;

@@ -237,25 +237,27 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// The kept lines as a text, with a last word on what is not in it.
+    /// The kept lines as a text, with a last word on what is not in it. What was left out before
+    /// and what is left out now is one gap.
     pub(crate) fn text(&self, gaps: Gaps) -> String {
         let mut text = String::new();
         let mut gap: u64 = 0;
         for (line, kept) in self.lines.iter().zip(&self.kept) {
-            if !kept {
-                gap += 1;
+            let missing = match (kept, gaps) {
+                (true, _) => marked(line),
+                (false, Gaps::Marked) => Some(marked(line).unwrap_or(1)),
+                (false, Gaps::Silent) => Some(0),
+            };
+            if let Some(missing) = missing {
+                gap = gap.saturating_add(missing);
                 continue;
             }
-            if gaps == Gaps::Marked {
-                mark(&mut text, gap);
-            }
+            mark(&mut text, gap);
             gap = 0;
             text.push_str(&cut_short(line));
             text.push('\n');
         }
-        if gaps == Gaps::Marked {
-            mark(&mut text, gap);
-        }
+        mark(&mut text, gap);
         more_errors(&mut text, self.errors_over as u64);
         text
     }
@@ -267,6 +269,14 @@ pub(crate) fn mark(text: &mut String, gap: u64) {
         let noun = if gap == 1 { "line" } else { "lines" };
         text.push_str(&format!("[… {gap} {noun}{LEFT_OUT}\n"));
     }
+}
+
+/// How many lines a line by [`mark`] stands for.
+fn marked(line: &str) -> Option<u64> {
+    let count = line.strip_prefix("[… ")?.strip_suffix(LEFT_OUT)?;
+    let (count, noun) = count.split_once(' ')?;
+    let count = count.parse().ok()?;
+    ["line", "lines"].contains(&noun).then_some(count)
 }
 
 /// Say that there are more lines with errors than are shown.
@@ -425,6 +435,20 @@ mod tests {
             "a\n[… 1 line left out …]\nerror 1\n[… 1 line left out …]\nerror 2\n[… 1 line left out …]\nerror 3\n[… 1 line left out …]\nerror 5\nz\n[1 more lines with errors are left out; the whole result holds them]\n"
         );
         assert_eq!(lines.dropped(), 4);
+    }
+
+    #[test]
+    fn neighbouring_gaps_are_one() {
+        let text = "a\n[… 5 lines left out …]\nb\nc\n[… 1 line left out …]\n[… a part of it left out …]\nz";
+        let mut lines = Lines::of(text);
+        lines.keep_first(1);
+        lines.keep_last(2);
+        lines.keep_where(is_mark);
+        let part = "[… a part of it left out …]\nz\n";
+        let marked = format!("a\n[… 8 lines left out …]\n{part}");
+        assert_eq!(lines.text(Gaps::Marked), marked);
+        let silent = format!("a\n[… 6 lines left out …]\n{part}");
+        assert_eq!(lines.text(Gaps::Silent), silent);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod clients;
 mod commands;
 mod completing;
 mod config;
+mod filing;
 mod gc;
 mod home;
 mod kept;

@@ -11,10 +11,9 @@ use haft_core::{
     CallApps, Caller, CancelToken, Identity, Module, Person, Powers, ResultStore, canonical_module,
 };
 use haft_host::{
-    Attachments, ChangeFiles, Checkpoints, EditFiles, EnvPolicy, FileResults, FilesConfig,
-    FindFiles, KeptResults, Limits, ListFiles, LoginConfig, Outlet, ProcessConfig, ReadFiles,
-    ReadGit, ReadSystem, RealPaths, RunProcesses, Sandbox, SearchText, UndoFiles, WorkersConfig,
-    Workspace, WriteFiles,
+    Attachments, Checkpoints, EnvPolicy, FileResults, FilesConfig, KeptResults, Limits,
+    LoginConfig, Outlet, ProcessConfig, ReadSystem, RealPaths, RunProcesses, Sandbox, SearchText,
+    WorkersConfig, Workspace,
 };
 use haft_mcp::{Browser, Fleet, Hands};
 use haft_policy::{Layer, Places, Policy, PolicyError, Who};
@@ -26,6 +25,7 @@ use serde_json::Value;
 
 use crate::cli::Seat;
 use crate::config::{self, Config, IsolationLevel, Loaded};
+use crate::filing;
 use crate::home::{self, Home};
 use crate::kept::{Kept, Listed, Seen};
 use crate::recording::Recording;
@@ -411,15 +411,8 @@ fn empowered(
         processes.shell().to_owned(),
     ));
     powers.insert(processes.clone());
-    powers.insert(ReadFiles::new(workspace.clone()).through(processes.workers()));
-    powers.insert(ListFiles::new(workspace.clone()));
-    powers.insert(FindFiles::new(workspace.clone()));
-    powers.insert(search);
-    powers.insert(WriteFiles::new(workspace.clone()).through(processes.workers()));
-    powers.insert(EditFiles::new(workspace.clone()));
-    powers.insert(ChangeFiles::new(workspace.clone()));
-    powers.insert(UndoFiles::new(workspace.clone()));
-    powers.insert(ReadGit::new(workspace));
+    let level = config.isolation.level();
+    filing::empower(&mut powers, level, workspace, search, &processes);
     powers.insert(KeptResults::new(store.clone()));
     powers.insert(Attachments);
     powers.insert(CallApps::default());

@@ -12,7 +12,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::state::{Attribute, Kind, State};
+use super::state::{Attribute, Kind, SET_ID, State};
 use super::tree::open_folder;
 
 /// A folder's mode, without following a link that took its name.
@@ -62,12 +62,17 @@ pub(crate) fn lay_file(
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut target = File::from(openat(to, name, flags, Mode::from_raw_mode(0o600))?);
     io::copy(source, &mut target)?;
-    if let Some((user, group)) = after.owner {
-        // Only root can give a file away; anyone else owns the new one.
+    // Only root can give a file away; anyone else owns the new one.
+    let as_before = after.owner.is_some_and(|(user, group)| {
         let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        let _ = fchown(&target, Some(user), Some(group));
-    }
-    fchmod(&target, Mode::from_raw_mode(after.mode & 0o777))?;
+        fchown(&target, Some(user), Some(group)).is_ok()
+    });
+    // What runs as its owner does so only as the owner's own.
+    let bits = match as_before {
+        true => after.mode,
+        false => after.mode & !SET_ID,
+    };
+    fchmod(&target, Mode::from_raw_mode(bits))?;
     for (name, value) in &after.attributes {
         // Where they are not to be had, the content still is.
         let _ = fsetxattr(&target, name.as_str(), value, XattrFlags::empty());

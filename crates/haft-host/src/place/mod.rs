@@ -14,7 +14,7 @@ pub use state::{Kind, State};
 
 pub(crate) use apply::{JOURNAL, Source, Stopped, apply, recover};
 pub(crate) use lay::{lay_file, lay_link};
-pub(crate) use state::{Moved, attributes, digest, path_bytes};
+pub(crate) use state::{Moved, SET_ID, attributes, digest, path_bytes};
 pub(crate) use tree::{Tree, names, open_file, open_folder};
 
 /// One place that is different.

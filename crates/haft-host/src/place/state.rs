@@ -8,10 +8,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, FileType, Stat, lgetxattr, llistxattr, readlinkat, statat};
+use rustix::process::{getegid, geteuid, getgroups};
 use serde::{Deserialize, Serialize};
 
 /// What Linux allows.
 const LARGEST_ATTRIBUTE: usize = 64 << 10;
+
+/// The bits of a mode that let a program run as its owner or its group.
+pub(crate) const SET_ID: u32 = 0o6000;
 
 /// What kind of thing a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +32,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     pub kind: Kind,
-    /// Permissions, without the bits that let a file run as another
+    /// Permissions, with the bits that let a file run as another
     pub mode: u32,
     pub size: u64,
     inode: u64,
@@ -51,7 +55,7 @@ impl State {
     pub(crate) fn of(stat: &Stat) -> Self {
         State {
             kind: kind(stat),
-            mode: stat.st_mode & 0o1777,
+            mode: stat.st_mode & 0o7777,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             inode: stat.st_ino,
             modified: (stat.st_mtime, nanoseconds(stat.st_mtime_nsec)),
@@ -86,6 +90,19 @@ impl State {
     /// Whether it was changed later than this.
     pub(crate) fn changed_after(&self, time: (i64, i64)) -> bool {
         self.kind != Kind::Folder && self.changed > time
+    }
+
+    /// What of a file cannot be had again because it is another's: only root can make a program
+    /// that runs as somebody else.
+    pub(crate) fn not_ours_to_give(&self) -> Option<&'static str> {
+        let (user, group) = self.owner?;
+        let (own, groups) = (geteuid(), || getgroups().unwrap_or_default());
+        let ours = own.is_root()
+            || (own.as_raw() == user
+                && (getegid().as_raw() == group
+                    || groups().iter().any(|one| one.as_raw() == group)));
+        let gives = self.kind == Kind::File && self.mode & SET_ID != 0 && !ours;
+        gives.then_some("that it runs as another: it belongs to somebody else")
     }
 
     /// No longer claim to know it, so that it is taken for changed.

@@ -96,13 +96,17 @@ impl Family {
     }
 
     fn signal(&self, members: &[Member], signal: Signal) {
+        let outside = |member: &&Member| member.group != self.leader.as_raw_pid();
         // One call for the whole group: nobody in it can fork away in between.
         let _ = kill_process_group(self.leader, signal);
-        for member in members {
-            if member.group != self.leader.as_raw_pid() {
-                member.signal(signal);
-            }
-        }
+        let told: Vec<Member> = members.iter().filter(outside).copied().collect();
+        // Whoever left the group since it was looked at, as a command that a sandbox starts does.
+        let (now, _) = self.members();
+        let left = now.iter().filter(outside);
+        let left = left.filter(|one| !told.iter().any(|member| member.is(one)));
+        told.iter()
+            .chain(left)
+            .for_each(|member| member.signal(signal));
     }
 }
 
@@ -114,6 +118,10 @@ impl Member {
             group: stat.group,
             busy: stat.busy,
         }
+    }
+
+    fn is(&self, other: &Member) -> bool {
+        (self.pid, self.started) == (other.pid, other.started)
     }
 
     /// Signal this process and no other: the handle is taken first, then compared with what

@@ -9,7 +9,7 @@ use haft_core::ToolError;
 use super::login::Variables;
 use super::{Finished, ProcessConfig};
 use crate::Level;
-use crate::sandbox::{Entering, Input, Report};
+use crate::sandbox::{End, Entering, Input, Report};
 
 /// A command ready to start.
 pub(super) struct Ready {
@@ -152,8 +152,14 @@ impl Entered {
         let stopped = finished.timed_out || finished.cancelled;
         match self.report.map(Report::check) {
             Some(Err(error)) if !stopped => return Err(error),
-            _ => finished.level = self.level,
+            // The limit came while the sandbox was being taken down.
+            Some(Ok(End::ByItself)) if finished.exit_code.is_some() => {
+                finished.timed_out = false;
+                finished.cancelled = false;
+            }
+            _ => {}
         }
+        finished.level = self.level;
         Ok(finished)
     }
 }

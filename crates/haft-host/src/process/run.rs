@@ -139,6 +139,11 @@ pub(super) async fn follow(
         wishes,
     };
     let stop = following.until_stopped(begun + timeout, watch.cancel).await;
+    // What has ended by now was stopped by nobody, whichever of the two was noticed first.
+    let stop = match following.started.lives() {
+        true => stop,
+        false => Stop::Exited,
+    };
     let status = following.end(stop).await;
     let recorded = following.record.finish();
     Ok(report(

@@ -9,9 +9,10 @@ use haft_core::{CancelToken, ClosedPaths, ClosedStart, Mode, ToolError};
 use serde::{Deserialize, Serialize};
 
 use super::guarded::IfMissing;
+use super::secrets::WithSecrets;
 
 /// Entries that are looked at.
-const MOST_ENTRIES: usize = 300_000;
+const MOST_ENTRIES: usize = 1_000_000;
 /// Bytes of all paths together: they go to the launcher as part of one argument.
 const MOST_BYTES: usize = 90_000;
 
@@ -27,6 +28,9 @@ pub struct ClosedPlaces {
     no_file: Vec<PathBuf>,
     /// Something is closed to writing, be it there or not
     writes: bool,
+    /// How many of the hidden hold secrets, and are hidden for nothing else
+    #[serde(default)]
+    secrets: usize,
 }
 
 /// What a sandbox is asked to close, and where it can.
@@ -44,6 +48,27 @@ pub(crate) struct Grounds {
 impl ClosedPlaces {
     pub(crate) fn closes_writes(&self) -> bool {
         self.writes
+    }
+
+    /// Files and folders that are hidden because nobody was asked.
+    pub fn secrets(&self) -> usize {
+        self.secrets
+    }
+
+    /// The same for a command that nobody was asked about: what holds secrets is hidden too.
+    pub(crate) fn find_unasked(
+        rules: Option<&dyn ClosedPaths>,
+        grounds: &Grounds,
+        cancel: &CancelToken,
+    ) -> Result<Self, ToolError> {
+        let closed = WithSecrets {
+            rules,
+            roots: &grounds.writable,
+        };
+        let mut found = ClosedPlaces::find(&closed, grounds, cancel)?;
+        let secrets = found.hidden.iter().filter(|path| closed.is_secret(path));
+        found.secrets = secrets.count();
+        Ok(found)
     }
 
     /// Whether all of a folder is closed to writing.
@@ -241,8 +266,11 @@ impl Search<'_> {
             () => return Ok(()),
         };
         Err(ToolError::not_available(format!(
-            "what rules close cannot be kept from a command: {told}"
+            "what is closed to a command cannot be kept from it: {told}"
         ))
-        .hint("close whole folders in `tools.rules.deny`, such as `file.read(secret/**)`"))
+        .hint(
+            "close whole folders in `tools.rules.deny`, such as `file.read(secret/**)`; keys and \
+             `.env` files are closed to a command that goes through folders and is not asked about",
+        ))
     }
 }

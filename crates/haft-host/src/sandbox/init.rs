@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 
+use super::launch::ENDED;
+use super::sys;
+
 /// What a command leaves behind may finish its last words, and not begin anything: as long as
 /// outside of a sandbox.
 const LINGER: Duration = Duration::from_millis(100);
@@ -50,7 +53,11 @@ impl Ended {
 
 /// Wait for the command, let its last words be said, and tell how it ended. No signal can end a
 /// first process, not its own either, so the end of the command cannot be acted out here.
-pub(super) fn reap_until_end(command: Pid, mut tell: File) -> ! {
+///
+/// Whoever ends a command tells this process too, and first. So when the command has ended and
+/// nothing waits here, it did so by itself, however long the rest takes: a time limit that comes
+/// later came too late.
+pub(super) fn reap_until_end(command: Pid, report: Option<File>, mut tell: File) -> ! {
     let mut ended = None;
     while ended.is_none() {
         match wait(WaitOptions::empty()) {
@@ -58,6 +65,11 @@ pub(super) fn reap_until_end(command: Pid, mut tell: File) -> ! {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => break,
         }
+    }
+    if let Some(mut report) = report
+        && sys::waiting_signals().is_empty()
+    {
+        let _ = report.write_all(ENDED.as_bytes());
     }
     let until = Instant::now() + LINGER;
     while bury() && Instant::now() < until {

@@ -23,6 +23,7 @@ use rustix::process::{
 use rustix::thread::UnshareFlags;
 
 use super::guarded::{Guarded, IfMissing, guarded};
+use super::held_signals::Gate;
 use super::init::{self, Ended};
 use super::newborn::{self, Newborn};
 use super::placeholder::{self, Free, Placeholder};
@@ -35,6 +36,9 @@ pub(super) const NOT_LAUNCHED: i32 = 125;
 
 /// The line that says the command was let go, and the start of the one that says why not.
 pub(super) const READY: &str = "ready\n";
+
+/// The line that says the command ended before it was told to.
+pub(super) const ENDED: &str = "ended\n";
 
 /// Asked for instead of a spec: say what this machine offers.
 pub(super) const PROBE: &str = "probe";
@@ -205,15 +209,17 @@ fn supervise(
     let own = pidfd_open(getpid(), PidfdFlags::empty())
         .map_err(|error| Refused::at("process handles")(error.into()))?;
     let (hear, tell) = io::pipe().map_err(Refused::at("pipe"))?;
+    let gate = Gate::new().map_err(Refused::at("pipe"))?;
     leave_namespaces()?;
+    sys::block_signals();
     let Some(first) = sys::fork().map_err(Refused::at("fork"))? else {
         drop(hear);
-        first_process(inside, report, own, OwnedFd::from(tell).into());
+        first_process(inside, report, own, (gate, OwnedFd::from(tell).into()));
     };
     // From here on only the first process speaks; we end when it has ended.
     *report = None;
     drop(tell);
-    sys::block_signals();
+    gate.open(first);
     let running = pidfd_open(first, PidfdFlags::empty())
         .map_err(|error| Refused::at("process handles")(error.into()))?;
     loop {
@@ -259,23 +265,29 @@ fn first_process(
     inside: &Inside<'_>,
     report: &mut Option<fs::File>,
     launcher: OwnedFd,
-    tell: fs::File,
+    (passed, tell): (Gate, fs::File),
 ) -> ! {
     let prepared = bind_to(launcher).and_then(|()| enclose(inside));
     let started = prepared.and_then(|()| {
+        passed.pass();
+        let gate = Gate::new().map_err(Refused::at("pipe"))?;
         if let Some(report) = report {
             report
                 .write_all(READY.as_bytes())
                 .map_err(Refused::at("report"))?;
         }
-        sys::fork().map_err(Refused::at("fork"))
+        let child = sys::fork().map_err(Refused::at("fork"))?;
+        Ok((child, gate))
     });
     let refused = match started {
-        Ok(Some(child)) => {
-            *report = None;
-            init::reap_until_end(child, tell)
+        Ok((Some(child), gate)) => {
+            gate.open(child);
+            init::reap_until_end(child, report.take(), tell)
         }
-        Ok(None) => become_command(&inside.spec, inside.command),
+        Ok((None, gate)) => {
+            gate.pass();
+            become_command(&inside.spec, inside.command)
+        }
         Err(refused) => refused,
     };
     if let Some(report) = report {
@@ -348,6 +360,8 @@ fn become_command(spec: &Spec, command: &[OsString]) -> Refused {
     if let Err(error) = std::env::set_current_dir(&spec.cwd) {
         return Refused::at("working directory")(error);
     }
+    // What was handed on is heard here, if not before.
+    sys::unblock_signals();
     let error = Command::new(Path::new(program)).args(arguments).exec();
     Refused::at("command")(error)
 }

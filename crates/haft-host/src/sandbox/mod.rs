@@ -8,6 +8,7 @@ mod closed;
 mod filter;
 mod git_config;
 mod guarded;
+mod held_signals;
 mod homes;
 mod init;
 mod launch;
@@ -18,6 +19,7 @@ mod placeholder;
 mod probe;
 mod report;
 mod rights;
+mod secrets;
 mod spec;
 mod sys;
 mod trail;
@@ -41,6 +43,7 @@ pub(crate) use closed::Grounds;
 pub(crate) use guarded::PROJECT_CONFIG;
 pub(crate) use newborn::{may_be_born as may_become_repository, sanitize as sanitize_repository};
 pub(crate) use placeholder::{is_mark as is_placeholder, not_kept};
+pub(crate) use report::End;
 pub(crate) use spec::OverlayDirs;
 
 use crate::EnvPolicy;
@@ -135,7 +138,11 @@ impl Sandbox {
                 Level::AirGapped => named || ["PATH", "HOME"].contains(&name),
             }
         };
-        all.into_iter().filter(|(name, _)| stays(name)).collect()
+        let mut all: Vec<_> = all.into_iter().filter(|(name, _)| stays(name)).collect();
+        if self.level() == Level::AirGapped && !all.iter().any(|(name, _)| name == "TMPDIR") {
+            all.push(("TMPDIR".into(), "/tmp".into()));
+        }
+        all
     }
 
     /// A program with its arguments, to be started inside. `watcher` wants to know of every

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, fstat};
+use rustix::fs::{CWD, FileType, fstat, stat};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
     OpenTreeFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount,
@@ -30,6 +30,10 @@ pub(super) type Step = &'static str;
 
 /// Devices that hold nothing and tell nothing.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/// The name of the terminal that a command was given. Its own one is in a list of terminals that
+/// is not seen inside; whoever asks what the terminal is called looks through `/dev`.
+const CONSOLE: &str = "console";
 
 /// The folders that may be written once the view is built.
 pub(super) fn writable_folders(spec: &Spec, homes: &Homes) -> Vec<PathBuf> {
@@ -84,7 +88,7 @@ pub(super) fn build(
             .map_err(told("mount attributes"))?;
         trees.push((newborn.place.clone(), tree));
     }
-    let devices = devices().map_err(told("devices"))?;
+    let devices = devices(spec).map_err(told("devices"))?;
     set_attributes(CWD, Path::new("/"), closed, Reach::Tree).map_err(told("read-only root"))?;
     private_folders(spec).map_err(told("temporary folders"))?;
     minimal_dev(&devices).map_err(told("devices"))?;
@@ -92,7 +96,7 @@ pub(super) fn build(
         for place in data(spec) {
             bury(&place).map_err(told("hidden places"))?;
         }
-        temporary(&spec.workspace, spec.limits.temporary).map_err(told("temporary folders"))?;
+        temporary_workspace(spec).map_err(told("temporary folders"))?;
     }
     for home in &homes.buried {
         // In a temporary folder it is gone by now.
@@ -149,14 +153,28 @@ fn private_folders(spec: &Spec) -> io::Result<()> {
     Ok(())
 }
 
-fn devices() -> io::Result<Vec<(&'static str, OwnedFd)>> {
-    DEVICES
-        .into_iter()
-        .filter_map(|name| {
-            let path = Path::new("/dev").join(name);
-            path.exists().then(|| Ok((name, copy(&path)?)))
-        })
-        .collect()
+fn devices(spec: &Spec) -> io::Result<Vec<(&'static str, OwnedFd)>> {
+    let mut devices = Vec::new();
+    for name in DEVICES {
+        let path = Path::new("/dev").join(name);
+        if path.exists() {
+            devices.push((name, copy(&path)?));
+        }
+    }
+    if spec.terminal
+        && let Some(terminal) = own_terminal()?
+    {
+        devices.push((CONSOLE, terminal));
+    }
+    Ok(devices)
+}
+
+/// The terminal that is our standard input, by its name out here.
+fn own_terminal() -> io::Result<Option<OwnedFd>> {
+    let path = fs::read_link("/proc/self/fd/0")?;
+    let (own, found) = (fstat(io::stdin())?, stat(&path));
+    let same = found.is_ok_and(|found| (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino));
+    same.then(|| copy(&path)).transpose()
 }
 
 fn minimal_dev(devices: &[(&str, OwnedFd)]) -> io::Result<()> {
@@ -188,6 +206,15 @@ fn minimal_dev(devices: &[(&str, OwnedFd)]) -> io::Result<()> {
         Some(c"newinstance,ptmxmode=0666,mode=620"),
     )
     .map_err(io::Error::from)
+}
+
+/// An empty workspace, with the folder that the command is to start in.
+fn temporary_workspace(spec: &Spec) -> io::Result<()> {
+    temporary(&spec.workspace, spec.limits.temporary)?;
+    match spec.cwd.starts_with(&spec.workspace) {
+        true => fs::create_dir_all(&spec.cwd),
+        false => Ok(()),
+    }
 }
 
 fn temporary(place: &Path, size: u64) -> io::Result<()> {

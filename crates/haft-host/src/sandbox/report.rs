@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use haft_core::ToolError;
 use rustix::fs::{OFlags, fcntl_setfl};
 
-use super::launch::READY;
+use super::launch::{ENDED, READY};
 use super::probe::{LANDLOCK, PROCESS_LIMIT};
 
 /// Nothing the launcher says is longer.
@@ -34,8 +34,8 @@ impl Report {
         self.writer.as_raw_fd()
     }
 
-    /// Ask once the command has ended: whether it ran at all.
-    pub fn check(self) -> Result<(), ToolError> {
+    /// Ask once the command has ended: whether it ran at all, and how its end came.
+    pub(crate) fn check(self) -> Result<End, ToolError> {
         let mut said = Vec::new();
         // No more than there is now: the writing end is still ours.
         let _ = File::from(OwnedFd::from(self.reader))
@@ -46,13 +46,23 @@ impl Report {
     }
 }
 
-fn verdict(said: &str) -> Result<(), ToolError> {
+/// How the end of a command came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It had ended before anybody told it to
+    ByItself,
+    /// It was told to, or nobody could say
+    Unsure,
+}
+
+fn verdict(said: &str) -> Result<End, ToolError> {
     let (ready, rest) = match said.strip_prefix(READY) {
-        Some(rest) => (true, rest.trim_end()),
-        None => (false, said.trim_end()),
+        Some(rest) => (true, rest),
+        None => (false, said),
     };
-    match (ready, rest.split_once(": ")) {
-        (true, None) => Ok(()),
+    match (ready, rest.trim_end().split_once(": ")) {
+        (true, None) if rest == ENDED => Ok(End::ByItself),
+        (true, None) => Ok(End::Unsure),
         (false, None) => Err(ToolError::failed(
             "the sandbox was ended before it was ready",
         )),
@@ -91,12 +101,13 @@ mod tests {
 
     #[test]
     fn what_the_launcher_says() {
-        let check = |said: &str, expected: Result<(), (ErrorCode, &str)>| {
+        let check = |said: &str, expected: Result<End, (ErrorCode, &str)>| {
             let found = verdict(said);
             let found = found.as_ref().map_err(|e| (e.code, e.message.as_str()));
             assert_eq!(found.copied(), expected, "{said}");
         };
-        check("ready\n", Ok(()));
+        check("ready\n", Ok(End::Unsure));
+        check("ready\nended\n", Ok(End::ByItself));
         check(
             "",
             Err((

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 use rustix::thread::UnshareFlags;
 
 /// Attributes of a mount, as `mount_setattr` takes them.
@@ -166,15 +166,41 @@ pub(super) fn block_signals() {
     }
 }
 
-/// End this process by a signal, as another one was ended.
+/// Hear all signals again, those first that have waited.
+pub(super) fn unblock_signals() {
+    // SAFETY: the set is written by `sigemptyset` before it is read, and the old mask is not
+    // asked for.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+/// The signals that have come and are blocked, but for those about children.
+pub(super) fn waiting_signals() -> Vec<Signal> {
+    // SAFETY: the set is written by `sigpending`, and read only if that went well.
+    let waits = unsafe {
+        let mut waiting: libc::sigset_t = std::mem::zeroed();
+        let asked = libc::sigpending(&raw mut waiting) == 0;
+        move |number| asked && libc::sigismember(&raw const waiting, number) == 1
+    };
+    (1..=libc::SIGSYS)
+        .filter(|number| *number != libc::SIGCHLD && waits(*number))
+        .filter_map(Signal::from_named_raw)
+        .collect()
+}
+
+/// End this process by a signal, as another one was ended, whatever else has been sent to it.
 pub(super) fn die_of(signal: i32) -> ! {
     // SAFETY: only numbers are passed, and no handler is installed but the default one.
     unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
+        let mut one: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut one);
+        libc::sigaddset(&raw mut one, signal);
         libc::signal(signal, libc::SIG_DFL);
-        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const all, std::ptr::null_mut());
         libc::kill(libc::getpid(), signal);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const one, std::ptr::null_mut());
     }
     // A signal that ends nobody by default.
     std::process::exit(128 + signal)

@@ -6,9 +6,9 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, chmodat, fgetxattr, statat};
+use rustix::fs::{AtFlags, FileType, Mode, chmodat, fgetxattr, fstat, statat};
 
-use crate::place::{Change, Kind, State, digest, names, open_folder};
+use crate::place::{Change, Kind, SET_ID, State, digest, names, open_folder};
 use crate::sandbox::{PROJECT_CONFIG, is_placeholder};
 
 /// The mark of a folder that hides all beneath it.
@@ -18,7 +18,8 @@ const OPAQUE: &str = "user.overlay.opaque";
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) changes: Vec<Change>,
-    /// Pipes, sockets, devices and a new config of haft's, which are not carried over
+    /// Pipes, sockets, devices, a new config of haft's, and that a program runs as its owner: none
+    /// of it is carried over
     pub(crate) left_out: Vec<PathBuf>,
 }
 
@@ -88,13 +89,17 @@ impl Found {
         name: &OsStr,
         path: &Path,
         before: Option<State>,
-        after: State,
+        mut after: State,
     ) -> io::Result<()> {
         let was_folder = before.as_ref().is_some_and(|old| old.kind == Kind::Folder);
         let beneath = match lower {
             Some(lower) if was_folder => Some(open_folder(lower, name)?),
             _ => None,
         };
+        // One that is made in a folder of a group is the group's too, whoever makes it.
+        let inherited = fstat(upper)?.st_mode & SET_ID;
+        let had = before.as_ref().filter(|_| was_folder);
+        self.strip(path, &mut after, inherited | had.map_or(0, |old| old.mode));
         if !was_folder || before.as_ref().is_some_and(|old| old.mode != after.mode) {
             self.note(path, before, Some(after));
         }
@@ -127,8 +132,19 @@ impl Found {
                 }
             }
         }
+        self.strip(path, &mut after, 0);
         self.note(path, before, Some(after));
         Ok(())
+    }
+
+    /// A trial makes nothing that runs as somebody else, but for what is so anyway.
+    fn strip(&mut self, path: &Path, after: &mut State, anyway: u32) {
+        let gained = after.mode & SET_ID & !anyway;
+        if gained != 0 {
+            after.mode &= !gained;
+            let told = format!("{} (that it runs as its owner)", path.display());
+            self.left_out.push(told.into());
+        }
     }
 
     /// Everything that is gone, file by file: nobody agrees to lose what is not named.

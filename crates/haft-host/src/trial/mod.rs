@@ -46,8 +46,8 @@ pub struct Trial {
     pub workspace: PathBuf,
     /// Every place that would be different, in order
     pub changes: Vec<Change>,
-    /// Pipes, sockets, devices, a new config of haft's, and what a new repository would run:
-    /// they stay behind
+    /// Pipes, sockets, devices, a new config of haft's, what a new repository would run, and that a
+    /// program runs as its owner: they stay behind
     pub left_out: Vec<PathBuf>,
     dir: PathBuf,
     _lock: File,

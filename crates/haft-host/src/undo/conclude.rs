@@ -81,10 +81,12 @@ impl Recorder {
         };
         for (entry, after, _) in done {
             let change = close(entry, after, &now);
-            if let Some(why) = &change.lost {
+            let before = change.change.before.as_ref();
+            let rights = before.and_then(State::not_ours_to_give);
+            if let Some(why) = change.lost.as_deref().or(rights) {
                 recorded.lost.push(Lost {
                     path: absolute(&change),
-                    why: why.clone(),
+                    why: why.to_owned(),
                 });
             }
             changes.push(change);

@@ -163,6 +163,13 @@ impl Checkpoints {
             if span.linked {
                 linked.push(absolute());
             }
+            let before = span.oldest_before.as_ref();
+            if let Some(why) = before.and_then(State::not_ours_to_give) {
+                lost.push(Lost {
+                    path: absolute(),
+                    why: why.to_owned(),
+                });
+            }
             back.push(Back {
                 root,
                 change: Change {

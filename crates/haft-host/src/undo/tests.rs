@@ -1,7 +1,7 @@
 //! Checkpoints by themselves: what is noted, what a crash leaves, what is kept and for how long.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
 use super::*;
@@ -81,6 +81,35 @@ fn a_call_that_changed_nothing_leaves_nothing() {
     assert_eq!(fixture.calls(), 0);
     fixture.recorder("d").finish().unwrap();
     assert_eq!(fixture.calls(), 0);
+}
+
+/// What runs as its owner does so again, and a folder of a group is the group's.
+#[test]
+fn what_ran_as_its_owner_does_again() {
+    let fixture = Fixture::new();
+    fixture.put("program", "x");
+    fixture.put("ours/file", "y");
+    let modes = [("program", 0o4755), ("ours", 0o2750), ("ours/file", 0o2711)];
+    let mode = |path: &str| fixture.at(path).metadata().unwrap().permissions().mode() & 0o7777;
+    for (path, bits) in modes {
+        fs::set_permissions(fixture.at(path), fs::Permissions::from_mode(bits)).unwrap();
+        assert_eq!(mode(path), bits);
+    }
+    let mut recorder = fixture.recorder("c");
+    touch(&mut recorder, "program", Touch::Here);
+    touch(&mut recorder, "ours", Touch::Here);
+    touch(&mut recorder, "ours/file", Touch::Here);
+    fs::write(fixture.at("program"), "changed").unwrap();
+    fs::set_permissions(fixture.at("program"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::remove_dir_all(fixture.at("ours")).unwrap();
+    assert_eq!(recorder.finish().unwrap().lost, []);
+    assert_eq!(fixture.undo().lost, []);
+    assert_eq!(
+        modes.map(|(path, _)| mode(path)),
+        modes.map(|(_, bits)| bits)
+    );
+    fixture.undo();
+    assert_eq!(mode("program"), 0o755);
 }
 
 /// Moved, changed in the new place, and the old place taken by something else.

@@ -717,7 +717,7 @@ pub(crate) fn an_air_gapped_command_sees_no_data() {
     );
     check("grep -c 127.0.0.1 /proc/net/fib_trie", "0\n");
     check(
-        "env | cut -d= -f1 | grep -Ev '^(PATH|HOME|PWD|OLDPWD|_|SHLVL|HAFT_CALL)$'",
+        "env | cut -d= -f1 | grep -Ev '^(PATH|HOME|TMPDIR|PWD|OLDPWD|_|SHLVL|HAFT_CALL)$'",
         "",
     );
     assert!(!fixture.work.join("f").exists());

@@ -62,6 +62,8 @@ fn suite() {
     let who = rustix::process::geteuid().as_raw();
     lines::ordinary_work_is_possible();
     lifetimes::a_command_is_asked_to_end_before_it_is_made_to();
+    lifetimes::a_signal_while_the_sandbox_starts_reaches_the_command();
+    lifetimes::a_command_that_has_ended_is_not_stopped();
     lifetimes::nothing_outlives_haft();
     let shell = lines::attacks_fail();
     let calls = calls::attacks_fail();

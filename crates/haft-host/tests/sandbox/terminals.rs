@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use haft_core::CancelToken;
 use haft_host::{
-    ClosedPlaces, Level, ProcessConfig, Program, RunProcesses, SessionRequest, TerminalSize,
+    ClosedPlaces, Level, Mark, ProcessConfig, Program, RunProcesses, SessionRequest, TerminalSize,
 };
 
 use crate::fixture::{Fixture, runtime};
@@ -20,13 +20,18 @@ pub(crate) fn a_session_can_be_typed_to() {
         let session = power
             .begin(SessionRequest {
                 id: "typed".to_owned(),
-                program: Program::Line("stty size; cat; echo end".to_owned()),
+                program: Program::Line(
+                    "tty; echo by name > $(tty); stty size; cat; echo end".to_owned(),
+                ),
                 cwd: fixture.work.clone(),
                 timeout: Duration::from_secs(60),
                 input: true,
                 terminal: Some(TerminalSize::default()),
-                owner: "s".to_owned(),
-                call: "c".to_owned(),
+                mark: Mark {
+                    session: "s".to_owned(),
+                    call: "c".to_owned(),
+                    tool: "t".to_owned(),
+                },
                 closed: ClosedPlaces::default(),
             })
             .await
@@ -37,7 +42,7 @@ pub(crate) fn a_session_can_be_typed_to() {
                 tokio::task::yield_now().await;
             }
         };
-        until("24 80\r\n").await;
+        until("/dev/console\r\nby name\r\n24 80\r\n").await;
         session
             .write(b"hello\n", &CancelToken::new())
             .await

@@ -9,6 +9,8 @@ mod scan;
 mod unwrap;
 mod wrappers;
 
+use haft_core::CommandLine;
+
 pub(crate) use unwrap::base;
 pub(crate) use wrappers::{is_interpreter, is_shell, is_wrapper, takes_commands};
 
@@ -132,6 +134,14 @@ pub fn parse(line: &str) -> Script {
     let mut script = scan::scan(line, 0);
     unwrap::unwrap_all(&mut script, 0);
     script
+}
+
+/// Look at a command as an effect states it.
+pub(crate) fn script(command: &CommandLine) -> Script {
+    match command {
+        CommandLine::Shell { line, .. } => parse(line),
+        CommandLine::Argv { argv, .. } => parse_argv(argv),
+    }
 }
 
 /// Look at a program and its arguments, with no shell between.

@@ -146,11 +146,11 @@ fn an_exact_rule_is_taken_at_its_word_unless_it_surely_meets_a_deny() {
 
 #[test]
 fn more_stars_than_can_be_looked_at_are_denied() {
-    let config = rules(&["shell.exec(ls *)"], &[]);
+    let config = rules(&["shell.exec(ls *)", "shell.exec(cat *)"], &[]);
     let many = |count: usize| format!("ls {}", "a*.rs ".repeat(count));
     check(&config, &many(64), Verdict::Allow);
     check(&config, &many(65), Verdict::Deny);
-    let long = format!("ls {}*.rs", "a".repeat(2000));
+    let long = format!("cat {}*.rs", "a".repeat(2000));
     check(&config, &long, Verdict::Ask);
 }
 
@@ -196,6 +196,9 @@ fn protected_names_ask_in_command_lines_too() {
             "git log --stat .vscode/x",
             "cp a b",
             "echo x > a",
+            "ls *",
+            "ls -la .env .ssh",
+            "ls -R",
         ] {
             check(&config, allowed, Verdict::Allow);
         }

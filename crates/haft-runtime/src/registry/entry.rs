@@ -63,8 +63,10 @@ impl Entry {
     pub fn unavailable(&self, cx: &ToolContext) -> Option<String> {
         for capability in &self.tool.spec().capabilities {
             let backend = capability.backend();
-            if !cx.caller.powers.has(backend) {
-                return Some(format!("needs the `{backend}` backend for `{capability}`"));
+            let powers = &cx.caller.powers;
+            if !powers.has(backend) {
+                let missing = || format!("needs the `{backend}` backend for `{capability}`");
+                return Some(powers.why_not(backend).map_or_else(missing, str::to_owned));
             }
         }
         self.tool.unavailable(cx)

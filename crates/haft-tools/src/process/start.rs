@@ -7,12 +7,13 @@ use std::time::Duration;
 use haft_core::{
     CommandLine, Effects, Resource, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_host::{Program, RunProcesses, SessionRequest};
+use haft_host::{Mark, Program, RunProcesses, SessionRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::told;
+use crate::milliseconds::Milliseconds;
 
 /// Start a program in the background and answer with its session. With `args`, even an empty
 /// list, `command` is one program and no shell is used; without, it is a line for the shell. The
@@ -33,7 +34,7 @@ pub(super) struct Start {
     /// Milliseconds until it is ended; a day if left out
     #[serde(default)]
     #[schemars(extend("x-aliases" = ["timeout_ms", "timeoutMs"]))]
-    timeout: Option<u64>,
+    timeout: Option<Milliseconds>,
     /// Keep the input open for `process.write`: yes if left out
     #[serde(default)]
     stdin: Option<bool>,
@@ -86,21 +87,22 @@ impl Tool for Start {
     }
 
     async fn run(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
+        let closed = power.closed(cx).await?;
+        let hidden = closed.secrets();
         let session = power
             .begin(SessionRequest {
                 id: Uuid::now_v7().to_string(),
                 program: self.program(),
                 cwd: self.directory(power)?,
-                timeout: Duration::from_millis(self.timeout.unwrap_or(0)),
+                timeout: self.timeout.map_or(Duration::ZERO, Milliseconds::time),
                 input: self.stdin.unwrap_or(true),
                 terminal: told::terminal(self.pty, self.columns, self.rows),
-                owner: cx.caller.session.to_string(),
-                call: cx.call_id.to_string(),
-                closed: power.closed(cx).await?,
+                mark: Mark::of(cx),
+                closed,
             })
             .await?;
         session.to_background();
-        Ok(told::running(&session))
+        Ok(told::with_hidden(told::running(&session), hidden))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the process tools answer with: the objects of a session, and the session a caller means.
 
 use haft_core::{Output, Resource, ToolContext, ToolError};
-use haft_host::{RunProcesses, Session, TerminalSize, Wanted};
+use haft_host::{Level, RunProcesses, Session, TerminalSize, Wanted};
 use serde_json::{Value, json};
 
 /// All sessions, as calls that start, change or look at one see them: they run in the order given.
@@ -56,7 +56,7 @@ pub(crate) fn running(session: &Session) -> Output {
         session.id(),
         session.pid()
     );
-    Output::text(text).and_structured(json!({
+    let output = Output::text(text).and_structured(json!({
         "status": "running",
         "sessionId": session.id(),
         "pid": session.pid(),
@@ -64,7 +64,34 @@ pub(crate) fn running(session: &Session) -> Output {
         "tail": tail,
         "workdir": session.workdir().to_string_lossy(),
         "isolation": session.level().as_str(),
-    }))
+    }));
+    with_place(output, session.level())
+}
+
+/// Say how much was hidden from a command because nobody was asked about it.
+pub(crate) fn with_hidden(mut output: Output, closed: usize) -> Output {
+    if closed == 0 {
+        return output;
+    }
+    if let Some(Value::Object(fields)) = &mut output.structured {
+        fields.insert("hiddenSecrets".to_owned(), closed.into());
+    }
+    let noun = if closed == 1 { "place" } else { "places" };
+    output.and_text(format!(
+        "[{closed} {noun} with keys or passwords hidden from it: nobody was asked about this call]"
+    ))
+}
+
+/// Say that what a command writes is not kept, where it is not: `workdir` names a folder of which
+/// it sees nothing.
+pub(crate) fn with_place(mut output: Output, level: Level) -> Output {
+    if level != Level::AirGapped {
+        return output;
+    }
+    if let Some(Value::Object(fields)) = &mut output.structured {
+        fields.insert("workKept".to_owned(), false.into());
+    }
+    output.and_text("[air-gapped: it has an empty folder of its own; what it writes is not kept]")
 }
 
 /// How a session stands, in a word.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::preview::{counts, listed};
+use super::preview::{counts, left_out, listed};
 use crate::kept;
 
 /// Above this the whole workspace is named instead of every file in it.
@@ -68,11 +68,16 @@ fn effects(workspace: &Path, changes: &[Change]) -> Effects {
 }
 
 fn answer(trial: &Trial) -> Output {
-    let counts = counts(&trial.changes);
-    Output::text(format!("applied: {counts}")).and_structured(json!({
+    let mut text = format!("applied: {}", counts(&trial.changes));
+    let left_out = left_out(trial);
+    if !left_out.is_empty() {
+        text.push_str(&format!("\n[left out: {}]", left_out.join(", ")));
+    }
+    Output::text(text).and_structured(json!({
         "id": trial.id,
         "applied": true,
         "changes": listed(trial),
         "changeCount": trial.changes.len(),
+        "leftOut": left_out,
     }))
 }

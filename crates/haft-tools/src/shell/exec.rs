@@ -20,9 +20,10 @@ use uuid::Uuid;
 use super::preview;
 use super::story::Story;
 use crate::kept;
+use crate::milliseconds::Milliseconds;
 use crate::process::told;
 
-const DEFAULT_TIMEOUT_MS: u64 = 300_000;
+const DEFAULT_TIMEOUT: Duration = Duration::from_millis(300_000);
 
 /// What the pipeline adds to the longest time a command can have, so that the command's own
 /// limit comes first and its output is not lost.
@@ -46,7 +47,7 @@ pub(super) struct Exec {
     /// Milliseconds until the command is ended: 300000 if left out, 0 for the longest allowed
     #[serde(default)]
     #[schemars(extend("x-aliases" = ["timeout_ms", "timeoutMs"]))]
-    timeout: Option<u64>,
+    timeout: Option<Milliseconds>,
     /// Answer at once with a `sessionId` and let the command go on; it then has no time limit
     /// but the `timeout` that is given
     #[serde(default)]
@@ -55,7 +56,7 @@ pub(super) struct Exec {
     /// 120000; where nothing can outlive the call, the end is waited for
     #[serde(default, rename = "yieldMs")]
     #[schemars(extend("x-aliases" = ["yield_ms"]))]
-    yield_ms: Option<u64>,
+    yield_ms: Option<Milliseconds>,
     /// Keep the input open for `process.write`: yes with `background`, else no, if left out
     #[serde(default)]
     stdin: Option<bool>,
@@ -154,6 +155,7 @@ impl Tool for Exec {
         // Where nothing outlives its call, `yieldMs` finds nobody to leave the command to: it is
         // waited for, since to end it halfway would do more harm than to answer late.
         let (request, workdir) = self.request(power, cx).await?;
+        let hidden = request.closed.secrets();
         let mut story = Story::default();
         let watch = Watch {
             live: &mut |text| hear(text, &mut story, cx),
@@ -162,16 +164,14 @@ impl Tool for Exec {
         };
         let mut finished = power.run_noting(request, watch, Some(Mark::of(cx))).await?;
         own_deadline(&mut finished, cx);
-        Ok(answer(
-            finished,
-            story,
-            &workdir,
-            Uuid::now_v7().to_string(),
-        ))
+        let id = Uuid::now_v7().to_string();
+        let output = answer(finished, story, &workdir, id);
+        Ok(told::with_hidden(output, hidden))
     }
 
     async fn preview(self, power: &RunProcesses, cx: &ToolContext) -> ToolResult {
         let (request, workdir) = self.request(power, cx).await?;
+        let hidden = request.closed.secrets();
         let mut story = Story::default();
         let watch = Watch {
             live: &mut |text| hear(text, &mut story, cx),
@@ -181,7 +181,8 @@ impl Tool for Exec {
         let (finished, trial) = power.rehearse(request, watch).await?;
         let error = failure(&finished);
         let told = told(&finished, story, error.as_ref());
-        Ok(preview::answer(&finished, &trial, &workdir, &told))
+        let output = preview::answer(&finished, &trial, &workdir, &told);
+        Ok(told::with_hidden(output, hidden))
     }
 }
 
@@ -195,8 +196,8 @@ fn own_deadline(finished: &mut Finished, cx: &ToolContext) {
 }
 
 /// Document 004's range.
-fn clamp_yield(asked: u64) -> Duration {
-    Duration::from_millis(asked.clamp(10, 120_000))
+fn clamp_yield(asked: Milliseconds) -> Duration {
+    asked.clamp(Milliseconds(10), Milliseconds(120_000)).time()
 }
 
 impl Exec {
@@ -208,17 +209,18 @@ impl Exec {
             (true, _) => None,
             (false, asked) => asked.map(clamp_yield),
         };
+        let closed = power.closed(cx).await?;
+        let hidden = closed.secrets();
         let session = power
             .begin(SessionRequest {
                 id: Uuid::now_v7().to_string(),
                 program: Program::Line(self.command),
                 cwd,
-                timeout: Duration::from_millis(self.timeout.unwrap_or(0)),
+                timeout: self.timeout.map_or(Duration::ZERO, Milliseconds::time),
                 input: self.stdin.unwrap_or(self.background),
                 terminal,
-                owner: cx.caller.session.to_string(),
-                call: cx.call_id.to_string(),
-                closed: power.closed(cx).await?,
+                mark: Mark::of(cx),
+                closed,
             })
             .await?;
         if let Some(time) = wait {
@@ -228,11 +230,12 @@ impl Exec {
                 own_deadline(&mut finished, cx);
                 power.forget(&session);
                 let workdir = session.workdir().to_string_lossy().into_owned();
-                return Ok(answer(finished, story, &workdir, session.id().to_owned()));
+                let output = answer(finished, story, &workdir, session.id().to_owned());
+                return Ok(told::with_hidden(output, hidden));
             }
         }
         session.to_background();
-        Ok(told::running(&session))
+        Ok(told::with_hidden(told::running(&session), hidden))
     }
 
     /// What is to be run, and where, in words.
@@ -246,7 +249,7 @@ impl Exec {
         let request = ShellRequest {
             line: self.command,
             cwd,
-            timeout: Duration::from_millis(self.timeout.unwrap_or(DEFAULT_TIMEOUT_MS)),
+            timeout: self.timeout.map_or(DEFAULT_TIMEOUT, Milliseconds::time),
             terminal: told::terminal(self.pty, self.columns, self.rows),
             closed: power.closed(cx).await?,
         };
@@ -301,6 +304,7 @@ fn plain_answer(finished: Finished, story: Story, workdir: &str, session: String
     });
     let text = told(&finished, story, error.as_ref());
     let mut output = Output::text(text).and_structured(structured);
+    output = told::with_place(output, finished.level);
     output.error = error;
     output.total_chars = finished.handle.is_some().then_some(finished.total_chars);
     output.handle = finished.handle;
@@ -387,6 +391,8 @@ fn output_schema() -> Value {
             "truncated": {"type": "boolean"},
             "workdir": {"type": "string"},
             "isolation": {"type": "string", "enum": ["shared", "scoped", "sandboxed", "air-gapped"]},
+            "hiddenSecrets": {"type": "integer", "description": "Places with keys or passwords that it did not see"},
+            "workKept": {"type": "boolean", "description": "False where what it writes is thrown away"},
         },
         "required": ["status", "sessionId", "startedAt", "tail", "workdir", "isolation"],
         "oneOf": [

@@ -36,11 +36,7 @@ pub(super) fn answer(finished: &Finished, trial: &Trial, workdir: &str, told: &s
         text.push_str(&format!("… and {} more\n", trial.changes.len() - SHOWN));
     }
     text.push_str(&diff);
-    let left_out: Vec<String> = trial
-        .left_out
-        .iter()
-        .map(|path| path.to_string_lossy().into_owned())
-        .collect();
+    let left_out = left_out(trial);
     if !left_out.is_empty() {
         text.push_str(&format!("[left out: {}]\n", left_out.join(", ")));
     }
@@ -65,6 +61,14 @@ pub(super) fn answer(finished: &Finished, trial: &Trial, workdir: &str, told: &s
         "leftOut": left_out,
         "notTried": NOT_TRIED,
     }))
+}
+
+/// What would not be put in place.
+pub(super) fn left_out(trial: &Trial) -> Vec<String> {
+    let names = trial.left_out.iter();
+    names
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// Every change as data.

@@ -198,7 +198,7 @@ async fn every_field_is_in_the_output_schema() {
 #[tokio::test]
 async fn failures_say_what_happened() {
     let fixture = fixture(true);
-    let check = async |command: &str, timeout: u64, code, message: &str, shown: &str| {
+    let check = async |command: &str, timeout: f64, code, message: &str, shown: &str| {
         let args = json!({"command": command, "timeout": timeout});
         let output = fixture.exec(args).await.unwrap();
         assert_eq!(output.structured.as_ref().unwrap()["status"], "failed");
@@ -212,7 +212,7 @@ async fn failures_say_what_happened() {
     };
     check(
         "printf half; kill -SEGV $$",
-        0,
+        0.0,
         ErrorCode::ExecutionFailed,
         "command was ended by SIGSEGV",
         "half\n[command was ended by SIGSEGV]",
@@ -220,7 +220,7 @@ async fn failures_say_what_happened() {
     .await;
     check(
         "echo before; sleep 100",
-        250,
+        249.5,
         ErrorCode::TimedOut,
         "command timed out after 250 ms",
         "before\n[command timed out after 250 ms]",

@@ -44,6 +44,46 @@ fn script(place: &Place, lines: &str) -> String {
     outcome["structured"]["output"].as_str().unwrap().to_owned()
 }
 
+/// Who allows `grep` has not agreed to see keys: they are hidden where nobody was asked, and
+/// shown where a person said yes.
+#[test]
+fn secrets_are_hidden_from_what_goes_through_folders_unasked() {
+    let place = Place::with_config(
+        "tools: {rules: {allow: ['shell.exec(grep *)', 'shell.exec(cp *)', 'shell.exec(ls *)']}}\n",
+    );
+    for path in [".env", "deep/er/server.pem", ".ssh/config", "open.txt"] {
+        place.file(path, format!("{TOKEN} in {path}\n"));
+    }
+    let run =
+        |line: &str, flags: &[&str]| place.call("shell.exec", &json!({ "command": line }), flags);
+    let outcome = run(&format!("grep -r {TOKEN} ."), &[]);
+    assert_eq!(verdict(&outcome), "ok", "{outcome}");
+    let output = outcome["structured"]["output"].as_str().unwrap();
+    assert_eq!(output, format!("./open.txt:{TOKEN} in open.txt\n"));
+    assert_eq!(outcome["structured"]["hiddenSecrets"], 3, "{outcome}");
+    assert!(text(&outcome).contains("3 places with keys or passwords hidden"));
+    let outcome = run("cp -r deep copy", &[]);
+    assert!(
+        !place.workspace.join("copy/er/server.pem").is_file(),
+        "{outcome}"
+    );
+    // A name that is spelled out is asked about, and so is what no rule allows.
+    assert_eq!(verdict(&run(&format!("grep {TOKEN} .env"), &[])), "denied");
+    let line = format!("cd . && rg-or-so || grep -r {TOKEN} . | sort");
+    let outcome = run(&line, &["--yes"]);
+    assert!(
+        text(&outcome).contains("in deep/er/server.pem"),
+        "{outcome}"
+    );
+    assert_eq!(outcome["structured"]["hiddenSecrets"], Value::Null);
+    // Names are no secret.
+    for line in ["ls *", "ls -la .env deep/er/server.pem", "ls -R"] {
+        let outcome = run(line, &[]);
+        assert_eq!(verdict(&outcome), "ok", "{line}: {outcome}");
+        assert_eq!(outcome["structured"]["hiddenSecrets"], Value::Null);
+    }
+}
+
 #[test]
 fn a_program_cannot_change_what_rules_close() {
     for lines in [

@@ -26,6 +26,54 @@ fn commands_are_shut_in_unless_the_owner_says_otherwise() {
     assert_eq!(fs::read_to_string(&outside).unwrap(), "out\n");
 }
 
+/// Shut in for good: no file of the workspace by any tool, and it is said that work is not kept.
+#[test]
+fn an_air_gapped_caller_has_no_files() {
+    let place = Place::with_config("isolation: {level: air-gapped}\n");
+    place.file("sub/a", "one");
+    let line = json!({"command": "echo x > made; cat made a; pwd", "cwd": "sub"});
+    let outcome = place.call("shell.exec", &line, &["--yes"]);
+    assert_eq!(
+        outcome["structured"]["isolation"], "air-gapped",
+        "{outcome}"
+    );
+    assert_eq!(outcome["structured"]["workKept"], false, "{outcome}");
+    let told = text(&outcome);
+    assert!(told.starts_with("x\ncat: "), "{told}");
+    assert!(told.contains("/sub\n"), "{told}");
+    assert!(told.ends_with("what it writes is not kept]"), "{told}");
+    assert!(!place.workspace.join("sub/made").exists());
+    for (tool, args) in [
+        ("file.read", json!({"path": "sub/a"})),
+        ("file.write", json!({"path": "b", "content": "x"})),
+        ("file.list", json!({})),
+        ("file.grep", json!({"pattern": "one"})),
+        ("git.status", json!({})),
+    ] {
+        let outcome = place.call(tool, &args, &["--yes"]);
+        assert_eq!(verdict(&outcome), "not_available", "{tool}: {outcome}");
+        let message = outcome["error"]["message"].to_string();
+        assert!(
+            message.contains("air-gapped caller has no files"),
+            "{message}"
+        );
+    }
+    assert!(!place.workspace.join("b").exists());
+}
+
+/// Hosts come with the tools for HTTP: to ask for them before is no mistake.
+#[test]
+fn allowed_hosts_are_not_available_yet() {
+    let place = Place::with_config("isolation: {allowedHosts: [example.org]}\n");
+    let args = json!({"command": "true"});
+    let outcome = place.call("shell.exec", &args, &["--yes"]);
+    assert_eq!(verdict(&outcome), "not_available", "{outcome}");
+    // A mistake besides is a mistake.
+    place.config("isolation: {allowedHosts: [], levle: shared}\n");
+    let outcome = place.call("shell.exec", &args, &["--yes"]);
+    assert_eq!(verdict(&outcome), "execution_failed", "{outcome}");
+}
+
 /// A workspace that comes from elsewhere cannot open what is shut.
 #[test]
 fn an_untrusted_project_cannot_open_the_sandbox() {

@@ -622,11 +622,14 @@ fn what_a_background_session_did_is_put_back() {
     let before = tree(&place.workspace);
     let calls = json!([{
         "id": "bg",
-        "name": "shell.exec",
+        "name": "Bash",
         "args": {"command": "rm -rf src; echo done", "yieldMs": 60000},
     }]);
     place.batch(&calls, &["--yes"]);
     assert!(!place.workspace.join("src").exists());
+    // By the name of the tool that was called, whatever it was called by.
+    let listed = place.call("file.undo", &json!({"list": true}), &[]);
+    assert_eq!(listed["structured"]["calls"][0]["tool"], "shell.exec");
     place.run(["undo", "bg", "--yes"]).exits(0);
     assert_eq!(tree(&place.workspace), before);
 }

@@ -145,6 +145,47 @@ fn all_is_put_in_place() {
 }
 
 #[test]
+fn nothing_comes_to_run_as_its_owner() {
+    let fixture = fixture();
+    let upper = fixture.trial.join("upper");
+    let set = |path: PathBuf, bits| {
+        fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
+    };
+    for (name, bits) in [("a", 0o4755), ("new/er/n", 0o2755), ("new/er", 0o2755)] {
+        set(upper.join(name), bits);
+    }
+    // Of a group it was before, and what is made in it is so too.
+    set(fixture.work.join("stays"), 0o2755);
+    set(upper.join("stays"), 0o2750);
+    fs::create_dir(upper.join("stays/in")).unwrap();
+    set(upper.join("stays/in"), 0o2755);
+    let open = |path: &Path| Tree::open(path).unwrap();
+    let found = find(open(&upper).root(), open(&fixture.work).root()).unwrap();
+    apply(&fixture, &found.changes).unwrap();
+    let listed = listing(&fixture.work);
+    for line in [
+        "a 755 changed",
+        "new/er 755 /",
+        "new/er/n 755 new",
+        "stays 2750 /",
+        "stays/in 2755 /",
+    ] {
+        assert!(listed.iter().any(|one| one == line), "{line}: {listed:?}");
+    }
+    let mut told: Vec<String> = found
+        .left_out
+        .iter()
+        .map(|one| one.display().to_string())
+        .collect();
+    told.sort();
+    let what = "(that it runs as its owner)";
+    assert_eq!(
+        told,
+        ["a", "new/er", "new/er/n"].map(|name| format!("{name} {what}"))
+    );
+}
+
+#[test]
 fn a_crash_at_any_step_is_undone() {
     let whole = steps(&found(&fixture())).len();
     assert!(whole >= 13);

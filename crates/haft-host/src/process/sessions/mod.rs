@@ -67,10 +67,8 @@ pub struct SessionRequest {
     pub input: bool,
     /// Run it at a terminal of its own
     pub terminal: Option<TerminalSize>,
-    /// The caller's session: nobody else finds this one
-    pub owner: String,
-    /// The call that starts it
-    pub call: String,
+    /// The call that starts it; nobody but the caller's session finds this one
+    pub mark: Mark,
     /// What rules close to it
     pub closed: ClosedPlaces,
 }
@@ -181,8 +179,8 @@ impl RunProcesses {
                 backgrounded: Mutex::new(false),
                 live: Mutex::new(None),
                 id: request.id,
-                owner: request.owner,
-                call: request.call,
+                owner: request.mark.session,
+                call: request.mark.call,
                 command,
                 workdir: request.cwd,
             }),
@@ -278,15 +276,7 @@ impl RunProcesses {
         let environment = self.environment().await;
         let (streams, how, input) = streams(request)?;
         // What it changes is kept until its end, which is not waited for here.
-        let mut noting = Noting::begin(
-            inner,
-            Some(Mark {
-                call: request.call.clone(),
-                session: request.owner.clone(),
-                tool: "process.start".to_owned(),
-            }),
-            &argv,
-        );
+        let mut noting = Noting::begin(inner, Some(request.mark.clone()), &argv);
         let prepared = prepare::prepare(
             &inner.config,
             &Entering {

@@ -50,8 +50,11 @@ impl Place {
             timeout: Duration::ZERO,
             input: true,
             terminal: None,
-            owner: "s".to_owned(),
-            call: format!("call-{id}"),
+            mark: Mark {
+                session: "s".to_owned(),
+                call: format!("call-{id}"),
+                tool: "t".to_owned(),
+            },
             closed: ClosedPlaces::default(),
         }
     }
