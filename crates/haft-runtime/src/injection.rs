@@ -32,6 +32,8 @@ pub struct Injection {
     pub forced: Option<InjectionMode>,
     /// Modules that are shown with their schemas in every mode
     pub direct_modules: Vec<String>,
+    /// There are tools that nobody has seen yet: what finds tools is shown in every mode
+    pub open_ended: bool,
 }
 
 /// A mode, and the numbers that led to it, in tokens.

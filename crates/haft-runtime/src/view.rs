@@ -230,7 +230,7 @@ impl View {
             InjectionMode::CompactDirect => Some(Form::Brief),
             InjectionMode::Discovery => None,
         };
-        let only = |shown: bool| shown.then_some(Form::Full);
+        let only = |shown: bool| (shown || injection.open_ended).then_some(Form::Full);
         match spec.exposure {
             Exposure::Domain => domain(),
             Exposure::Direct | Exposure::EveryMode => Some(Form::Full),

@@ -149,11 +149,15 @@ impl House {
         };
         let fleet = Arc::new(gathered(&home, &mut loaded, &runtime, &hands));
         let (caller, skills) = skills::handed_to(caller, &runtime, &home, &loaded)?;
+        let asked = Injection {
+            open_ended: !fleet.unknown().is_empty(),
+            ..wants.injection
+        };
         let session = runtime.enter(haft_runtime::Seat {
             caller,
             who: who.clone(),
             filters: Filters::default(),
-            injection: injection(wants.injection, seat, &mut loaded, &runtime),
+            injection: injection(asked, seat, &mut loaded, &runtime),
             background: wants.background,
         });
         Ok(House {
@@ -336,6 +340,7 @@ fn injection(asked: Injection, seat: &Seat, loaded: &mut Loaded, runtime: &Runti
         context_window: asked.context_window.or_else(window),
         forced: asked.forced.or_else(forced),
         direct_modules,
+        open_ended: asked.open_ended,
     }
 }
 

@@ -181,6 +181,10 @@ fn a_client_of_haft_mcp_is_shown_what_fits() {
     all.sort();
     assert_eq!(listed_by_the_cli("discovery"), all);
     assert_eq!(listed_by_the_cli("direct").len(), everything.len());
+    // A server that nobody has looked at may have any tools.
+    let unseen = "mcp: {servers: {far: {command: no-such-server}}}";
+    let open_ended = listed(unseen, &[]);
+    assert!(has(&open_ended, "search_tools") && has(&open_ended, "file__read"));
     let mut chosen = listed("", &["--discovery", "--tools", "file.read"]);
     chosen.sort();
     assert_eq!(chosen, all, "what finds tools is there whatever was chosen");
