@@ -143,6 +143,7 @@ fn direct_modules_are_direct_in_every_mode() {
             context_window: Some(8_000),
             forced: Some(forced),
             direct_modules: vec!["test".into()],
+            ..Injection::default()
         };
         let session = session(&house, injection);
         assert_eq!(session.decision(&house.runtime).mode, forced);
