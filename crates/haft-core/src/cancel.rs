@@ -27,6 +27,7 @@ struct Inner {
 #[derive(Default)]
 struct Waiting {
     next: u64,
+    /// Invariant: the keys ascend
     wakers: Vec<(u64, Waker)>,
 }
 
@@ -116,8 +117,11 @@ impl Inner {
     }
 
     fn forget(&self, key: u64) {
-        let mut waiting = self.waiting();
-        waiting.wakers.retain(|(other, _)| *other != key);
+        // One by one they would take the square of their number: a batch may be thousands of calls.
+        let wakers = &mut self.waiting().wakers;
+        if let Ok(at) = wakers.binary_search_by_key(&key, |(key, _)| *key) {
+            wakers.remove(at);
+        }
     }
 }
 
