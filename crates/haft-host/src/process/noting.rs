@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::thread;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::sync::oneshot;
 
 use super::Inner;
@@ -99,13 +99,21 @@ impl Noting {
                 return;
             }
         };
+        // Here, where nobody has let go of it yet: it may end before the thread begins.
+        let running = match pidfd_open(leader, PidfdFlags::empty()) {
+            Ok(running) => running,
+            Err(error) => {
+                *self = Noting::Failed(format!("it could not be watched: {error}"));
+                return;
+            }
+        };
         let (tell, told) = oneshot::channel();
         let pending = Pending::new();
         let thread = thread::Builder::new()
             .name("haft-noting".into())
             .spawn(move || {
                 // Nobody may listen any more: it is on the disk all the same.
-                let _ = tell.send(watcher.follow(leader));
+                let _ = tell.send(watcher.follow(leader, &running));
                 drop(pending);
             });
         *self = match thread {

@@ -24,7 +24,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
     connect, listen, recvmsg, sendmsg, socket_with, sockopt::socket_peercred,
 };
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::Pid;
 
 use crate::undo::{Lost, Recorded, Recorder, Touch};
 use calls::Does;
@@ -83,19 +83,16 @@ impl Watcher {
         &self.name
     }
 
-    /// Watch until nobody is left of the command. Blocks.
-    pub(crate) fn follow(mut self, leader: Pid) -> Seen {
+    /// Watch until nobody is left of the command, whose first process `running` stands for. Blocks.
+    pub(crate) fn follow(mut self, leader: Pid, running: &OwnedFd) -> Seen {
         let mut trouble = None;
-        let watched = pidfd_open(leader, PidfdFlags::empty())
-            .map_err(io::Error::from)
-            .and_then(|running| {
-                let handle = self.handle(leader, &running)?;
-                if let Err(error) = self.serve(&handle, &mut trouble) {
-                    trouble.get_or_insert(format!("the kernel told no more: {error}"));
-                }
-                // Whoever led it in tidies up behind it.
-                gone(&running)
-            });
+        let watched = self.handle(leader, running).and_then(|handle| {
+            if let Err(error) = self.serve(&handle, &mut trouble) {
+                trouble.get_or_insert(format!("the kernel told no more: {error}"));
+            }
+            // Whoever led it in tidies up behind it.
+            gone(running)
+        });
         if let Err(error) = watched {
             trouble.get_or_insert(format!("it could not be watched: {error}"));
         }
