@@ -1,5 +1,7 @@
 //! The record of calls, as a person meets it.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::place::{Place, verdict, wait_for};
@@ -356,5 +358,32 @@ fn an_agent_reads_its_own_record_as_far_as_isolation_lets_it() {
             "shared" => assert_eq!(ids(&other), [theirs.as_str()]),
             _ => assert_eq!(verdict(&other), "denied", "{other}"),
         }
+    }
+}
+
+/// A token may stand where a name is meant: it is found by it, and is in no file.
+#[test]
+fn a_secret_that_is_a_name_is_in_no_record() {
+    let place = Place::new();
+    let token = "ghp_tHbA92mlAzSXtrF6t8OKtu3yZRhab9dp7uw0";
+    let read = json!({"path": "README.md"});
+    place.call("file.read", &read, &["--session", token]);
+    place.call("file.read", &json!({"path": "README.md", token: 1}), &[]);
+    place.call("no.such", &json!({"deep": [{token: {token: "x"}}]}), &[]);
+    let write = json!({"path": "new", "content": "x"});
+    let keyed = ["--yes", "--session", "s", "--key", token];
+    for told in ["", "done before"] {
+        let outcome = place.call("file.write", &write, &keyed);
+        assert_eq!(outcome["ok"], true, "{outcome}");
+        assert!(outcome.to_string().contains(told), "{outcome}");
+    }
+    let found = place.run(["journal", "--json", "--session", token]);
+    assert_eq!(found.exits(0).out.lines().count(), 1, "{found:?}");
+    place.run(["replay", token]).exits(0);
+    for entry in fs::read_dir(&place.home).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(&token[4..]), "{}", path.display());
     }
 }
