@@ -10,7 +10,7 @@ mod measure;
 mod report;
 mod sets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -178,8 +178,10 @@ fn judge(sets: &[Set], dump: &mut Dump) -> Result<Vec<Row>, EvalError> {
     for set in sets {
         for (scorer, name) in SCORERS {
             let mut groups: BTreeMap<String, Tally> = BTreeMap::new();
+            let mut asked = HashSet::new();
             for query in &set.queries {
                 let (ranked, micros) = timed(|| set.searcher.rank_by(scorer, &query.text, 10));
+                let micros = asked.insert(&query.text).then_some(micros);
                 for group in groups_of(query) {
                     groups
                         .entry(group)
@@ -256,8 +258,7 @@ fn curves(sets: &[Set]) -> Vec<Row> {
         let pool = sets::pooled(sets, at);
         for size in SIZES.into_iter().filter(|size| *size <= pool.len()) {
             let catalogue = &pool[..size];
-            let ids: std::collections::HashSet<&str> =
-                catalogue.iter().map(|doc| doc.id.as_str()).collect();
+            let ids: HashSet<&str> = catalogue.iter().map(|doc| doc.id.as_str()).collect();
             let queries: Vec<&Asked> = set
                 .queries
                 .iter()
@@ -267,8 +268,10 @@ fn curves(sets: &[Set]) -> Vec<Row> {
             let searcher = sets::index_of(catalogue).searcher();
             for (scorer, name) in SCORERS {
                 let mut tally = Tally::default();
+                let mut asked = HashSet::new();
                 for query in queries.iter().step_by(step) {
                     let (ranked, micros) = timed(|| searcher.rank_by(scorer, &query.text, 10));
+                    let micros = asked.insert(&query.text).then_some(micros);
                     tally.add(&ranked, &query.relevant, micros);
                 }
                 rows.push(row(&set.name, "all", name, size, &tally));
