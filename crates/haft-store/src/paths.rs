@@ -1,6 +1,6 @@
 //! Files of the store: made for their owner alone, never through a link, put in place whole.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -15,30 +15,46 @@ const OTHERS_MAY_WRITE: u32 = 0o022;
 /// Open a file of ours for reading and writing, making it if it is not there. What is a link, or
 /// could have been written by somebody else, is refused.
 pub(crate) fn own_file(path: &Path) -> Result<File, StoreError> {
-    let mut how = OpenOptions::new();
-    how.write(true).create(true).truncate(false).mode(0o600);
-    opened(path, &mut how).map_err(|error| match error {
-        // A file that is there and closed to us can be looked at, perhaps.
-        StoreError::Failed(_) if path.exists() && !is_writable(path) => {
-            StoreError::ReadOnly(path.display().to_string())
-        }
-        error => error,
-    })
-}
-
-/// Open a file of ours for reading alone, with the same care.
-pub(crate) fn seen_file(path: &Path) -> Result<File, StoreError> {
-    opened(path, &mut OpenOptions::new())
-}
-
-fn opened(path: &Path, how: &mut OpenOptions) -> Result<File, StoreError> {
-    let file = how
+    let file = OpenOptions::new()
         .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
         .open(path)
-        .map_err(|error| StoreError::io(&path.display().to_string(), &error))?;
-    only_ours(path, &file)?;
+        .map_err(|error| StoreError::io(&path.display().to_string(), &error))
+        .map_err(|error| closed_to_us(path).unwrap_or(error))?;
+    only_ours(path, file.metadata())?;
     Ok(file)
+}
+
+/// Make a database of ours, or look whether the one that is there can be used, with the same care.
+pub(crate) fn own_database(path: &Path) -> Result<(), StoreError> {
+    let missing = fs::symlink_metadata(path).is_err();
+    let made = missing.then(|| {
+        let mut how = OpenOptions::new();
+        how.write(true).create_new(true).mode(0o600).open(path)
+    });
+    match made {
+        Some(Err(error)) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(StoreError::io(&path.display().to_string(), &error));
+        }
+        Some(_) | None => seen_file(path)?,
+    }
+    closed_to_us(path).map_or(Ok(()), Err)
+}
+
+/// Whether a file is ours, without opening it: a process that closes a file loses all its locks on
+/// it, and another connection of ours may hold one.
+pub(crate) fn seen_file(path: &Path) -> Result<(), StoreError> {
+    only_ours(path, fs::symlink_metadata(path))
+}
+
+/// A file that is there and cannot be written: it can be looked at, perhaps.
+fn closed_to_us(path: &Path) -> Option<StoreError> {
+    let closed = path.exists() && !is_writable(path);
+    closed.then(|| StoreError::ReadOnly(path.display().to_string()))
 }
 
 /// Whether we may write a file, and its file system lets anybody do so.
@@ -46,10 +62,8 @@ pub(crate) fn is_writable(path: &Path) -> bool {
     rustix::fs::access(path, Access::WRITE_OK).is_ok()
 }
 
-fn only_ours(path: &Path, file: &File) -> Result<(), StoreError> {
-    let found = file
-        .metadata()
-        .map_err(|error| StoreError::io(&path.display().to_string(), &error))?;
+fn only_ours(path: &Path, found: io::Result<Metadata>) -> Result<(), StoreError> {
+    let found = found.map_err(|error| StoreError::io(&path.display().to_string(), &error))?;
     let problem = if !found.is_file() {
         "it is not a regular file"
     } else if found.uid() != rustix::process::geteuid().as_raw() {

@@ -277,7 +277,7 @@ impl Store {
         if !path.exists() {
             return Ok(None);
         }
-        drop(paths::seen_file(path)?);
+        paths::seen_file(path)?;
         let mut connection = Connection::reader(path)?;
         match connection.version()? {
             found if found > crate::VERSION => Err(StoreError::Newer {

@@ -31,7 +31,7 @@ impl Key {
             }
             make(&path)?;
         }
-        drop(paths::seen_file(&path)?);
+        paths::seen_file(&path)?;
         let text = fs::read_to_string(&path)
             .map_err(|error| StoreError::io(&path.display().to_string(), &error))?;
         let seed = from_hex(text.trim())

@@ -14,7 +14,7 @@ use crate::store::Durability;
 use crate::{StoreError, paths};
 
 /// How long another process may hold the store.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of a log that takes a millisecond to read.
 const LONG_LOG: u64 = 1 << 20;
 /// Statements kept ready.

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rusqlite::OpenFlags;
 use rusqlite::config::DbConfig;
 
-use super::connection::{Connection, Transaction};
+use super::connection::{Connection, PATIENCE, Transaction};
 use crate::schema::{APPLICATION, STEPS, VERSION, rows};
 use crate::{StoreError, paths};
 
@@ -20,7 +21,7 @@ pub(crate) const MARKER: &str = "checked";
 
 /// Open for writing, made and brought to the newest version where needed.
 pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
-    drop(paths::own_file(path)?);
+    paths::own_database(path)?;
     let connection = Connection::new(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -32,10 +33,7 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
     inner.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     let found = version(&connection)?;
     if found == 0 {
-        let mode: String = inner.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
-        if mode != "wal" {
-            return Err(StoreError::Failed(format!("no write-ahead log: `{mode}`")));
-        }
+        keep_a_log(&connection)?;
     }
     inner.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
     inner.pragma_update(None, "foreign_keys", true)?;
@@ -47,25 +45,51 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Write ahead from now on. SQLite waits for nobody here: of two that look at a new file at once, it
+/// turns one away.
+fn keep_a_log(connection: &Connection) -> Result<(), StoreError> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let mode = connection
+            .inner
+            .query_row("PRAGMA journal_mode = WAL", [], |row| {
+                row.get::<_, String>(0)
+            })
+            .map_err(StoreError::from);
+        match mode {
+            Err(StoreError::Busy) if Instant::now() < until => std::thread::sleep(PAUSE),
+            Err(error) => return Err(error),
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => return Err(StoreError::Failed(format!("no write-ahead log: `{mode}`"))),
+        }
+    }
+}
+
 /// The version of the file; an error for a file that is not ours or too new.
 fn version(connection: &Connection) -> Result<i64, StoreError> {
     let inner = &connection.inner;
-    let found: i64 = inner.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if found > VERSION {
-        return Err(StoreError::Newer {
+    let number = |sql: &str| inner.query_row(sql, [], |row| row.get::<_, i64>(0));
+    // All from one state: another process may be making the file.
+    inner.execute_batch("BEGIN DEFERRED")?;
+    let looked_up = (|| {
+        Ok((
+            number("PRAGMA user_version")?,
+            number("PRAGMA application_id")?,
+            number("SELECT count(*) FROM sqlite_schema")?,
+        ))
+    })();
+    let _ = inner.execute_batch("ROLLBACK");
+    match looked_up.map_err(|error: rusqlite::Error| StoreError::from(error))? {
+        (found, ..) if found > VERSION => Err(StoreError::Newer {
             found,
             known: VERSION,
-        });
+        }),
+        (found, application, tables) if application != APPLICATION && found + tables > 0 => Err(
+            StoreError::Failed("the file is a database of something else".to_owned()),
+        ),
+        (found, ..) => Ok(found),
     }
-    let application: i64 = inner.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    let tables: i64 =
-        inner.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if application != APPLICATION && (found > 0 || tables > 0) {
-        return Err(StoreError::Failed(
-            "the file is a database of something else".to_owned(),
-        ));
-    }
-    Ok(found)
 }
 
 /// Go forward one version at a time; each is one transaction, so an interruption leaves the last

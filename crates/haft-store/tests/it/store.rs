@@ -1,6 +1,6 @@
 //! Opening, versions, transactions, group commit.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use haft_store::{Durability, Store, StoreError, Tx, VERSION};
 use rusqlite::Connection;
@@ -40,6 +40,52 @@ fn a_new_store_is_for_its_owner_alone_and_has_the_newest_version() {
         .query_row("PRAGMA journal_mode", [], |row| row.get(0))
         .unwrap();
     assert_eq!(mode, "wal");
+}
+
+/// SQLite itself turns one of two away that begin a log at once.
+#[test]
+fn many_may_make_the_same_store_at_once() {
+    for _ in 0..40 {
+        let (_dir, file) = place();
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let file = &file;
+                scope.spawn(move || {
+                    let store = Store::open(file);
+                    store.ready().unwrap();
+                    let owner = number.to_string();
+                    let written = store.write(Durability::Power, move |tx| insert(tx, &owner));
+                    written.wait().unwrap();
+                });
+            }
+        });
+        assert_eq!(count(&Store::open(&file)), 8);
+    }
+}
+
+/// A process that closes a file loses its locks on it, so looking at a store must not do so: another
+/// program would take the log for nobody's.
+#[test]
+fn a_look_at_the_store_takes_no_lock_from_it() {
+    let (_dir, file) = place();
+    let store = Store::open(&file);
+    store.ready().unwrap();
+    let locks = || {
+        let held = std::fs::read_to_string("/proc/locks").unwrap();
+        let process = std::process::id().to_string();
+        let inode = format!(":{}", file.metadata().unwrap().ino());
+        let ours = |line: &&str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.contains(&&*process) && words.iter().any(|word| word.ends_with(&inode))
+        };
+        held.lines().filter(ours).count()
+    };
+    let before = locks();
+    assert!(before > 0);
+    Store::peek(&file, 1, |_| Ok(())).unwrap();
+    let second = Store::open(&file);
+    second.ready().unwrap();
+    assert_eq!(locks(), before);
 }
 
 /// A large store is looked through once for each start of the machine; what remembers that is the
