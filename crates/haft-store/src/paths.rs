@@ -103,23 +103,36 @@ pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
 
 /// Put bytes in place whole or not at all, and on the disk before this returns.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    placed(path, bytes, File::sync_all)?;
+    sync_folder(path)
+}
+
+/// The same for what may be lost with the power.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    placed(path, bytes, |_| Ok(()))
+}
+
+fn placed(
+    path: &Path,
+    bytes: &[u8],
+    written: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let fresh = beside(path, "new");
-    let written = (|| {
+    let placed = (|| {
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&fresh)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        sync_folder(path)
+        written(&file)?;
+        fs::rename(&fresh, path)
     })();
-    if written.is_err() {
+    if placed.is_err() {
         // Best effort: the error that matters is the one being reported.
         let _ = fs::remove_file(&fresh);
     }
-    written
+    placed
 }
 
 /// A name is on the disk when its folder is.

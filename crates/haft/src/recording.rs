@@ -1,5 +1,5 @@
-//! The journal of this process: opened when the first call needs it, beside that call. A haft that
-//! makes no call never touches it.
+//! The journal of this process: opened beside the first call. A haft that makes no call never
+//! touches it.
 
 use std::sync::OnceLock;
 
@@ -31,6 +31,12 @@ impl Recording {
             open(&self.home)
         });
         opened.as_ref().map_err(Clone::clone)
+    }
+
+    /// Open the journal beside the caller, who is about to need it. What goes wrong is told to the
+    /// call that cannot be written down.
+    pub(crate) fn begin(&self) {
+        let _ = self.journal();
     }
 
     /// Whole results, once they have come in.

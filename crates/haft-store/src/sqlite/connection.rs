@@ -15,8 +15,8 @@ use crate::{StoreError, paths};
 
 /// How long another process may hold the store.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of a log that takes a millisecond to read.
-const LONG_LOG: u64 = 1 << 20;
+/// Bytes of a log that takes a quarter of a millisecond to read, as the next process does first.
+const LONG_LOG: u64 = 256 << 10;
 /// Statements kept ready.
 const STATEMENTS: usize = 64;
 

@@ -1,8 +1,8 @@
 //! Opening the file: ours alone, of a version we know, whole as far as a quick look can tell.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::OpenFlags;
 use rusqlite::config::DbConfig;
@@ -11,12 +11,12 @@ use super::connection::{Connection, PATIENCE, Transaction};
 use crate::schema::{APPLICATION, STEPS, VERSION, rows};
 use crate::{StoreError, paths};
 
-/// A file up to this size is looked through at every start; that takes about a millisecond.
+/// A file up to this size is looked through after every change; that takes about a millisecond.
 const SMALL: u64 = 512 << 10;
 /// Pages in the write-ahead log before they go into the file, for which the disk is waited for
 /// twice.
 const LOG_PAGES: u32 = 1_000;
-/// Beside the store: in which start of the machine its file was last looked through.
+/// Beside the store: what its file was when it was last looked through.
 pub(crate) const MARKER: &str = "checked";
 
 /// Open for writing, made and brought to the newest version where needed.
@@ -128,21 +128,34 @@ fn migrate(connection: &Connection) -> Result<(), StoreError> {
     }
 }
 
-/// A small file is looked through each time. A large one once for each start of the machine: the
-/// death of a process cannot hurt it, the loss of power might.
+/// The file is looked through once for each start of the machine: the death of a process cannot hurt
+/// it, the loss of power might. A small one also after each change, whoever made it.
 fn look_through(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let size = fs::metadata(path).map_or(0, |found| found.len());
+    let about = fs::metadata(path).map_err(|error| StoreError::io("the store", &error))?;
+    let sight = match about.len() > SMALL {
+        true => Some(paths::boot_id()),
+        false => state(&about).map(|state| format!("{} {state}", paths::boot_id())),
+    };
     let marker = marker(path);
-    let boot = paths::boot_id();
-    if size > SMALL && fs::read_to_string(&marker).is_ok_and(|seen| seen == boot) {
+    if sight.is_some() && fs::read_to_string(&marker).ok() == sight {
         return Ok(());
     }
     checked(&connection.inner, "quick_check")?;
-    if size > SMALL {
+    if let Some(sight) = sight {
         // Best effort: without it the next start looks again.
-        let _ = paths::put(&marker, boot.as_bytes());
+        let _ = paths::replace(&marker, sight.as_bytes());
     }
     Ok(())
+}
+
+/// What tells a file from the same one after a change. None for one that has just changed: the next
+/// change could leave it with the same time.
+fn state(about: &Metadata) -> Option<String> {
+    const LONG_AGO: Duration = Duration::from_secs(2);
+    let changed = about.modified().ok()?;
+    let age = SystemTime::now().duration_since(changed).ok()?;
+    let since = changed.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    (age > LONG_AGO).then(|| format!("{} {}", since.as_nanos(), about.len()))
 }
 
 fn marker(path: &Path) -> PathBuf {

@@ -112,6 +112,32 @@ fn everything_beside_the_store_is_for_its_owner_alone() {
     assert!(names.contains(&"haft.db.checked".to_owned()), "{names:?}");
 }
 
+/// A small store that nobody touched since it was looked through is not looked through again; one
+/// that was touched is.
+#[test]
+fn a_change_by_another_hand_is_looked_for() {
+    let (_dir, file) = place();
+    Store::open(&file).close();
+    Connection::open(&file)
+        .unwrap()
+        .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+        .unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let touch = || {
+        let opened = std::fs::File::options().write(true).open(&file).unwrap();
+        opened.set_modified(long_ago).unwrap();
+    };
+    touch();
+    Store::open(&file).ready().unwrap();
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[4096..4196].fill(0xff);
+    std::fs::write(&file, bytes).unwrap();
+    let found = || Store::open(&file).ready();
+    assert!(matches!(found(), Err(StoreError::Damaged(_))));
+    touch();
+    assert_eq!(found(), Ok(()), "the time is all that is looked at");
+}
+
 #[test]
 fn a_newer_store_and_a_strange_file_are_refused_untouched() {
     let (_dir, file) = place();

@@ -85,6 +85,7 @@ fn drive<T>(
     voices: Voices,
     work: impl AsyncFnOnce(&Runtime, &Session) -> T,
 ) -> Result<Driven<T>> {
+    house.recording.begin();
     let live = !manner.json && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     // One call that nobody watches needs no threads of ours: what waits for the disk has its own.
     let mut engine = match voices {
