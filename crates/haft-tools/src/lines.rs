@@ -66,8 +66,7 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 ///
 /// Words are looked for without their first letter, which stands for two of the three at once: no
 /// more than 64 texts can be looked for in this way. Four letters of each are compared at once, so
-/// none may be shorter; marks, which are, have a search of their own, and in plain text they stop
-/// it nowhere.
+/// none may be shorter; marks, which are, have a search of their own, and plain text has none.
 static LIKELY: LazyLock<Option<[Searcher; 2]>> = LazyLock::new(|| {
     let words = WORDS.iter().flat_map(|(begin, _)| match begin.len() {
         ..=4 => vec![
@@ -116,11 +115,20 @@ pub(crate) fn error_lines(text: &str) -> Vec<Range<usize>> {
     // Colours hide where words begin, so every line of a coloured text is looked at.
     let coloured = memchr(0x1b, text.as_bytes()).is_some();
     let likely = LIKELY.as_ref().filter(|_| !coloured);
-    let mut likely = likely.map(|both| both.each_ref().map(|one| Ahead::new(one, text)));
+    let plain = text.is_ascii();
+    let mut likely = likely.map(|[words, marks]| {
+        let marks = (!plain).then(|| Ahead::new(marks, text));
+        (Ahead::new(words, text), marks)
+    });
     let bytes = text.as_bytes();
     while at < text.len() {
         let hit = match &mut likely {
-            Some([words, marks]) => words.from(text, at).min(marks.from(text, at)),
+            Some((words, marks)) => {
+                let mark = marks
+                    .as_mut()
+                    .map_or(text.len(), |marks| marks.from(text, at));
+                words.from(text, at).min(mark)
+            }
             None => at,
         };
         if hit == text.len() {

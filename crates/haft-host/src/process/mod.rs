@@ -13,6 +13,7 @@ mod guardian;
 mod login;
 mod memory;
 mod noting;
+mod output;
 mod partner;
 mod prepare;
 mod procfs;

@@ -7,13 +7,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use haft_core::{CancelToken, ToolError};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Signal, WaitIdStatus};
 use serde::{Deserialize, Serialize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -22,15 +19,11 @@ use crate::place::path_bytes;
 use crate::{ClosedPlaces, Level, Lost};
 
 use super::family::{Ending, Step};
+use super::output::Output;
 use super::record::{Keep, Record, Recorded};
 use super::signals::signal_name;
 use super::started::{Beginning, Started};
 use super::terminal::TerminalSize;
-
-const CHUNK: usize = 64 * 1024;
-/// Room in the pipe of a command that writes much; more is read after its end than fits there
-/// only if somebody else writes.
-const WIDE_PIPE: usize = 1024 * 1024;
 
 /// How long reading may go on before others are let in. Whoever hears the output may be slow, and
 /// a flood of it would keep a deadline around the call from being noticed.
@@ -110,10 +103,8 @@ pub(super) type Wishes = Option<UnboundedReceiver<Signal>>;
 struct Following<'a> {
     started: Started,
     exit: AsyncFd<OwnedFd>,
-    pipe: Option<Receiver>,
+    output: Output,
     record: Record<'a>,
-    buffer: Vec<u8>,
-    wide: bool,
     wishes: Wishes,
 }
 
@@ -132,10 +123,8 @@ pub(super) async fn follow(
     let mut following = Following {
         started: beginning.started,
         exit: wait_for(beginning.exit).map_err(broken)?,
-        pipe: Some(unblocked(beginning.output).map_err(broken)?),
+        output: Output::new(beginning.output).map_err(broken)?,
         record: Record::new(watch.live, keep),
-        buffer: vec![0; CHUNK],
-        wide: false,
         wishes,
     };
     let stop = following.until_stopped(begun + timeout, watch.cancel).await;
@@ -175,7 +164,7 @@ impl Following<'_> {
                 () = &mut late => return Stop::TimedOut,
                 _ = self.exit.readable() => return Stop::Exited,
                 signal = wish(&mut self.wishes) => self.started.family.send(signal),
-                read = read(&mut self.pipe, &mut self.buffer) => self.take(read),
+                bytes = self.output.next() => self.record.push(bytes),
             }
         }
     }
@@ -195,7 +184,9 @@ impl Following<'_> {
                 Step::Wait(pause) => self.read_for(pause).await,
             }
         };
-        self.drain();
+        while let Some(bytes) = self.output.rest().await {
+            self.record.push(bytes);
+        }
         let status = self.started.family.leader_status();
         if gone {
             self.started.let_go();
@@ -209,42 +200,7 @@ impl Following<'_> {
             tokio::select! {
                 biased;
                 () = &mut over => return,
-                read = read(&mut self.pipe, &mut self.buffer) => self.take(read),
-            }
-        }
-    }
-
-    /// Read what the dead have left in the pipe, and no more: somebody who is not of the family
-    /// may hold it open for ever. The kernel is asked directly, since the reactor may not have
-    /// heard of the last bytes yet.
-    fn drain(&mut self) {
-        let mut left = WIDE_PIPE;
-        while left > 0
-            && let Some(pipe) = &self.pipe
-        {
-            match rustix::io::read(pipe, self.buffer.as_mut_slice()) {
-                Ok(0) | Err(_) => return,
-                Ok(count) => {
-                    left = left.saturating_sub(count);
-                    self.take(Ok(count));
-                }
-            }
-        }
-    }
-
-    fn take(&mut self, read: io::Result<usize>) {
-        match read {
-            Ok(0) | Err(_) => self.pipe = None,
-            Ok(count) => {
-                self.record
-                    .push(self.buffer.get(..count).unwrap_or_default());
-                if count == CHUNK && !self.wide {
-                    self.wide = true;
-                    if let Some(pipe) = &self.pipe {
-                        // Refused to users who have many: then it stays narrow.
-                        let _ = fcntl_setpipe_size(pipe, WIDE_PIPE);
-                    }
-                }
+                bytes = self.output.next() => self.record.push(bytes),
             }
         }
     }
@@ -256,21 +212,6 @@ pub(super) fn wait_for(exit: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     #[allow(unsafe_code)]
     let waiting = unsafe { AsyncFd::register_with_interest(exit, Interest::READABLE) };
     waiting.map_err(io::Error::from)
-}
-
-/// A pipe or a terminal to be read from.
-fn unblocked(output: OwnedFd) -> io::Result<Receiver> {
-    fcntl_setfl(&output, fcntl_getfl(&output)? | OFlags::NONBLOCK)?;
-    Receiver::from_owned_fd_unchecked(output)
-}
-
-/// The next bytes, or never when the pipe has ended.
-async fn read(pipe: &mut Option<Receiver>, buffer: &mut [u8]) -> io::Result<usize> {
-    use tokio::io::AsyncReadExt;
-    match pipe {
-        Some(pipe) => pipe.read(buffer).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// The next signal to be sent, or never when nobody can ask for one.
