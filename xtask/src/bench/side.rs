@@ -107,13 +107,7 @@ pub(crate) fn build_example(bench: &Bench, package: &str, name: &str) -> Result<
 
 /// Build haft as it is shipped; the program.
 pub(crate) fn build_haft(bench: &Bench) -> Result<PathBuf> {
-    let built = cargo()
-        .args(["build", "--profile", "dist", "--quiet", "-p", "haft"])
-        .status()?;
-    if !built.success() {
-        bail!("cannot build `haft`: {built}");
-    }
-    Ok(bench.target.join("dist/haft"))
+    crate::dist::build(&bench.root, &bench.target)
 }
 
 /// The commit that is measured.

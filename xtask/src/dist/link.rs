@@ -1,0 +1,105 @@
+//! Standing in for the linker: the compiler calls us, we look up what the functions are called in
+//! this build, and hand everything on to the real one.
+
+use std::collections::HashMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use anyhow::{Context, Result, bail};
+
+use super::names::lasting;
+
+/// Names the list while we stand in.
+const LIST: &str = "HAFT_LINK_ORDER";
+/// Where the compiler brings a linker that takes such a list.
+const LINKER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER";
+const REAL: &str = "cc";
+
+/// Have a build linked through us, where the linker can be told an order and nobody chose another.
+pub(super) fn through_us(build: &mut Command, list: &Path) -> Result<()> {
+    let known = cfg!(all(
+        target_arch = "x86_64",
+        target_os = "linux",
+        target_env = "gnu"
+    ));
+    let chosen = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", LINKER];
+    if known && chosen.iter().all(|name| env::var_os(name).is_none()) {
+        build.env(LINKER, env::current_exe()?).env(LIST, list);
+    }
+    Ok(())
+}
+
+/// The list, if it is us whom the compiler called.
+pub(crate) fn acting_as_linker() -> Option<PathBuf> {
+    env::var_os(LIST).map(PathBuf::from)
+}
+
+/// Link what the compiler wants linked.
+pub(crate) fn link(list: &Path, arguments: &[OsString]) -> Result<ExitStatus> {
+    let mut linker = Command::new(REAL);
+    linker.args(arguments);
+    // Build scripts are linked, too.
+    if let Some(program) = output(arguments).filter(|program| is_haft(program)) {
+        let order = program.with_extension("order");
+        write_order(list, arguments, &order)?;
+        let mut option = OsString::from("-Wl,--no-warn-symbol-ordering,--symbol-ordering-file=");
+        option.push(&order);
+        linker.arg(option);
+    }
+    linker
+        .status()
+        .with_context(|| format!("cannot run `{REAL}`"))
+}
+
+fn output(arguments: &[OsString]) -> Option<PathBuf> {
+    let at = arguments.iter().position(|argument| argument == "-o")?;
+    arguments.get(at + 1).map(PathBuf::from)
+}
+
+fn is_haft(program: &Path) -> bool {
+    let stem = program.file_stem().and_then(OsStr::to_str);
+    stem.is_some_and(|stem| stem == "haft" || stem.starts_with("haft-"))
+}
+
+/// Every function of this build whose lasting name is in the list, in its order.
+fn write_order(list: &Path, arguments: &[OsString], order: &Path) -> Result<()> {
+    let wanted = fs::read_to_string(list).with_context(|| format!("`{}`", list.display()))?;
+    let mut found: HashMap<String, Vec<String>> = HashMap::new();
+    for symbol in symbols(arguments.iter().filter(|argument| is_code(argument)))? {
+        found.entry(lasting(&symbol)).or_default().push(symbol);
+    }
+    let mut file = fs::File::create(order)?;
+    for symbol in wanted.lines().filter_map(|name| found.get(name)).flatten() {
+        writeln!(file, "{symbol}")?;
+    }
+    Ok(())
+}
+
+/// Whether functions are in it.
+fn is_code(argument: &OsString) -> bool {
+    let end = Path::new(argument).extension().and_then(OsStr::to_str);
+    matches!(end, Some("o" | "rlib"))
+}
+
+/// The functions in these files.
+pub(super) fn symbols(files: impl Iterator<Item = impl AsRef<OsStr>>) -> Result<Vec<String>> {
+    let listed = Command::new("nm")
+        .args(["--format=posix", "--defined-only"])
+        .args(files)
+        .output()
+        .context("cannot run `nm`")?;
+    if !listed.status.success() {
+        bail!("nm: {}", String::from_utf8_lossy(&listed.stderr).trim());
+    }
+    let function = |line: &str| {
+        let mut words = line.split(' ');
+        let (name, kind) = (words.next()?, words.next()?);
+        matches!(kind, "t" | "T" | "w" | "W").then(|| name.to_owned())
+    };
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    Ok(listed.lines().filter_map(function).collect())
+}
