@@ -126,10 +126,14 @@ impl Recorder for Recording {
     }
 
     fn ended(&self, intent: Intent, intended: Option<i64>, ending: Ending) {
-        if let (Ok(results), Some(handle)) = (self.results(), &ending.handle) {
+        if let Some(handle) = &ending.handle
+            && let Ok(results) = self.results()
+        {
             results.take(&intent.caller.session, handle);
         }
-        if let (Ok(changes), Some(_)) = (self.changes(), intended) {
+        if intended.is_some()
+            && let Ok(changes) = self.changes()
+        {
             changes.take_soon();
         }
         if let Ok(journal) = self.journal() {

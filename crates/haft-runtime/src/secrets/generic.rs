@@ -241,8 +241,10 @@ pub(super) fn is_telling_name(name: &str) -> bool {
         "authorization",
     ];
     let lower = name.to_ascii_lowercase();
+    // Names are short: to get a search ready would cost more than it saves.
     let found = TELLING.iter().find_map(|word| {
-        let at = lower.rfind(word)?;
+        let mut windows = lower.as_bytes().windows(word.len());
+        let at = windows.rposition(|window| window == word.as_bytes())?;
         Some((at, at + word.len()))
     });
     found.is_some_and(|(start, end)| {
@@ -260,7 +262,9 @@ pub(super) fn is_telling_value(name: &str, value: &str) -> bool {
         return false;
     }
     let lower = name.to_ascii_lowercase();
-    let chosen = ["pass", "secret"].iter().any(|word| lower.contains(word));
+    let chosen = ["pass", "secret"]
+        .iter()
+        .any(|word| contains(lower.as_bytes(), word.as_bytes()));
     let mixed = bytes.iter().any(u8::is_ascii_digit) && bytes.iter().any(u8::is_ascii_alphabetic);
     chosen || mixed && bytes.len() >= 10 && looks_random(bytes, true)
 }
