@@ -21,6 +21,10 @@ use haft_store::{Durability, Filter, Journal, JournalConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// As haft itself is built.
+#[global_allocator]
+static ALLOCATOR: haft_alloc::Mimalloc = haft_alloc::Mimalloc;
+
 const ROWS: usize = 1_000_000;
 const CROWD: usize = 64;
 const COLUMNS: &str =

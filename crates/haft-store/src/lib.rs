@@ -18,12 +18,14 @@ mod error;
 mod journal;
 mod notes;
 mod paths;
+mod queue;
 mod results;
 mod retention;
 mod schema;
 mod sights;
 mod sqlite;
 mod store;
+mod turn;
 mod values;
 
 pub use blobs::{BlobId, Blobs, Swept};

@@ -1,10 +1,10 @@
-//! The handle everybody holds. Writes go to one thread, which joins what waits into one commit;
-//! reads run where they are asked for, each on a connection of its own.
+//! The handle everybody holds. Writes wait for one writer, and whoever has it joins all that waits
+//! into one commit; reads run where they are asked for, each on a connection of its own.
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Sender, SyncSender};
+use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{JoinHandle, Thread};
@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::sqlite::{Connection, GROUP, Writer};
+use crate::queue::{Chore, GROUP, Job, Message, Queue, Work};
+use crate::sqlite::{Connection, Writer};
+use crate::turn::Turn;
 use crate::{StoreError, Tx, paths};
 
 /// Records that may wait unwritten before callers have to wait too.
@@ -27,26 +29,6 @@ pub enum Durability {
     Process,
     /// It survives the loss of power
     Power,
-}
-
-pub(crate) type Work = Box<dyn FnMut(&mut dyn Tx) -> Result<(), StoreError> + Send>;
-
-/// One piece of work for the writer.
-pub(crate) struct Job {
-    pub(crate) work: Work,
-    pub(crate) durability: Durability,
-    /// Who waits for it; work that nobody waits for is tried again until it stands
-    pub(crate) done: Option<oneshot::Sender<Result<(), StoreError>>>,
-}
-
-pub(crate) enum Message {
-    Job(Job),
-    /// Leave nothing in the write-ahead log of what was deleted
-    Erase(oneshot::Sender<Result<(), StoreError>>),
-    /// Give the room of what was deleted back to the disk
-    Compact(oneshot::Sender<Result<(), StoreError>>),
-    /// Write what is left, say how much could not be written, and end
-    Close(SyncSender<usize>),
 }
 
 /// What has lasted, and what shall last. Cheap to clone.
@@ -67,7 +49,9 @@ impl Drop for Closer {
 
 pub(crate) struct Shared {
     path: PathBuf,
-    queue: Mutex<Option<Sender<Message>>>,
+    pub(crate) queue: Mutex<Queue>,
+    /// Held by whoever commits
+    pub(crate) writer: Mutex<Writer>,
     pub(crate) waiting: AtomicUsize,
     pub(crate) room: (Mutex<()>, Condvar),
     opened: (Mutex<Option<Result<(), StoreError>>>, Condvar),
@@ -86,10 +70,10 @@ impl Store {
     /// Start to open the store in this file, making it if it is not there. Opening goes on beside
     /// the caller: work may be handed over at once, and [`Store::ready`] tells how it went.
     pub fn open(path: &Path) -> Store {
-        let (sender, receiver) = mpsc::channel();
         let shared = Arc::new(Shared {
             path: path.to_owned(),
-            queue: Mutex::new(Some(sender)),
+            queue: Mutex::new(Queue::new()),
+            writer: Mutex::default(),
             waiting: AtomicUsize::new(0),
             room: (Mutex::new(()), Condvar::new()),
             opened: (Mutex::new(None), Condvar::new()),
@@ -100,11 +84,11 @@ impl Store {
         let writing = shared.clone();
         let started = std::thread::Builder::new()
             .name("haft-store".to_owned())
-            .spawn(move || Writer::new(writing).run(&receiver));
+            .spawn(move || writing.serve());
         match started {
             Ok(thread) => *lock(&shared.thread) = Some(thread),
             Err(error) => {
-                *lock(&shared.queue) = None;
+                lock(&shared.queue).close();
                 shared.opened(Err(StoreError::io("no thread for the store", &error)));
             }
         }
@@ -137,16 +121,31 @@ impl Store {
         &self,
         work: impl FnMut(&mut dyn Tx) -> Result<(), StoreError> + Send + 'static,
     ) {
+        self.leave(Box::new(work), false);
+    }
+
+    /// The same for work that touches a few rows and no file.
+    pub(crate) fn hand_over_rows(
+        &self,
+        work: impl FnMut(&mut dyn Tx) -> Result<(), StoreError> + Send + 'static,
+    ) {
+        self.leave(Box::new(work), true);
+    }
+
+    fn leave(&self, work: Work, brief: bool) {
         self.make_room();
-        let job = Job {
-            work: Box::new(work),
-            durability: Durability::Process,
-            done: None,
-        };
         let waiting = self.shared.waiting.fetch_add(1, Ordering::Relaxed);
-        self.send(Message::Job(job));
-        if waiting >= GROUP {
-            self.shared.hurry();
+        let mut queue = lock(&self.shared.queue);
+        queue.push(Message::Job(Job {
+            work,
+            durability: Durability::Process,
+            brief,
+            done: None,
+        }));
+        let asleep = std::mem::take(&mut queue.asleep);
+        drop(queue);
+        if asleep || waiting >= GROUP {
+            self.shared.wake();
         }
     }
 
@@ -155,21 +154,46 @@ impl Store {
     pub fn write<T: Send + 'static>(
         &self,
         durability: Durability,
+        work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
+    ) -> Writing<T> {
+        self.begin(durability, false, work)
+    }
+
+    /// The same for work that touches a few rows and no file: where the disk is quick it is done on
+    /// the thread that asks for it.
+    pub(crate) fn write_rows<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
+    ) -> Writing<T> {
+        self.begin(durability, true, work)
+    }
+
+    fn begin<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        brief: bool,
         mut work: impl FnMut(&mut dyn Tx) -> Result<T, StoreError> + Send + 'static,
     ) -> Writing<T> {
         let value = Arc::new(Mutex::new(None));
         let (sender, done) = oneshot::channel();
         let slot = value.clone();
         self.shared.waiting.fetch_add(1, Ordering::Relaxed);
-        self.send(Message::Job(Job {
+        lock(&self.shared.queue).push(Message::Job(Job {
             work: Box::new(move |tx| {
                 *lock(&slot) = Some(work(tx)?);
                 Ok(())
             }),
             durability,
+            brief,
             done: Some(sender),
         }));
-        Writing { value, done }
+        Writing {
+            store: self.clone(),
+            value,
+            done,
+            seen_to: false,
+        }
     }
 
     /// Wait until all that was handed over is written, and what follows the commits is done as well.
@@ -180,15 +204,10 @@ impl Store {
         self.write(Durability::Process, |_| Ok(())).wait()
     }
 
-    fn send(&self, message: Message) {
-        let someone_waits = !matches!(&message, Message::Job(Job { done: None, .. }));
+    fn send(&self, chore: Chore) {
         // Whoever waits on a closed store hears of it through the dropped sender.
-        if let Some(queue) = &*lock(&self.shared.queue) {
-            let _ = queue.send(message);
-        }
-        if someone_waits {
-            self.shared.hurry();
-        }
+        lock(&self.shared.queue).push(Message::Chore(chore));
+        self.shared.wake();
     }
 
     fn make_room(&self) {
@@ -256,14 +275,14 @@ impl Store {
     /// Empty the write-ahead log, so that nothing of what was deleted is left in it.
     pub async fn erase_traces(&self) -> Result<(), StoreError> {
         let (sender, done) = oneshot::channel();
-        self.send(Message::Erase(sender));
+        self.send(Chore::Erase(sender));
         done.await.map_err(|_| StoreError::Closed)?
     }
 
     /// Give the room of what was deleted back to the disk, where that is worth the work.
     pub fn compact(&self) -> Result<(), StoreError> {
         let (sender, done) = oneshot::channel();
-        self.send(Message::Compact(sender));
+        self.send(Chore::Compact(sender));
         parked(done).map_err(|_| StoreError::Closed)?
     }
 
@@ -304,14 +323,16 @@ impl Store {
 impl Shared {
     fn close(&self) -> usize {
         lock(&self.idle).clear();
-        let Some(queue) = lock(&self.queue).take() else {
-            return 0;
-        };
         let (sender, done) = mpsc::sync_channel(1);
-        let _ = queue.send(Message::Close(sender));
+        let mut queue = lock(&self.queue);
+        queue.push(Message::Chore(Chore::Close(sender)));
+        if !queue.close() {
+            return 0;
+        }
         drop(queue);
-        self.hurry();
-        if let Some(thread) = lock(&self.thread).take() {
+        self.wake();
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread {
             // The last handle may go with work that the writer was given: it ends by itself then.
             if thread.thread().id() == std::thread::current().id() {
                 return 0;
@@ -323,8 +344,8 @@ impl Shared {
             .unwrap_or_else(|_| self.waiting.load(Ordering::Relaxed))
     }
 
-    /// The writer may be gathering: what is there now is not to wait for more.
-    fn hurry(&self) {
+    /// What is there now is not to wait for more: the store's thread looks at it.
+    pub(crate) fn wake(&self) {
         if let Some(writer) = &*lock(&self.thread) {
             writer.thread().unpark();
         }
@@ -347,20 +368,48 @@ impl Shared {
 /// A write on its way.
 #[must_use = "without waiting nobody knows whether it stands"]
 pub struct Writing<T> {
+    /// Held while we commit for others too: the last handle waits for the writer, and must not go
+    /// with work of theirs.
+    store: Store,
     value: Arc<Mutex<Option<T>>>,
     done: oneshot::Receiver<Result<(), StoreError>>,
+    /// Somebody knows that it waits
+    seen_to: bool,
 }
 
 impl<T> Writing<T> {
     /// Wait on this thread, also on one that an async runtime has lent us.
-    pub fn wait(self) -> Result<T, StoreError> {
-        let done = parked(self.done);
+    pub fn wait(mut self) -> Result<T, StoreError> {
+        self.see_to_it(Turn::Patient);
+        let done = parked(&mut self.done);
         settled(&self.value, done)
     }
 
-    pub async fn done(self) -> Result<T, StoreError> {
-        let done = self.done.await;
+    pub async fn done(mut self) -> Result<T, StoreError> {
+        if self.done.is_empty() {
+            // Others who are ready come first: what they hand over goes into the same commit.
+            tokio::task::yield_now().await;
+        }
+        if self.done.is_empty() {
+            self.see_to_it(Turn::Lent);
+        }
+        let done = (&mut self.done).await;
+        self.seen_to = true;
         settled(&self.value, done)
+    }
+
+    fn see_to_it(&mut self, turn: Turn) {
+        self.seen_to = true;
+        self.store.shared.see_to_it(turn);
+    }
+}
+
+/// Whoever does not wait for it wants it done all the same.
+impl<T> Drop for Writing<T> {
+    fn drop(&mut self) {
+        if !self.seen_to {
+            self.store.shared.wake();
+        }
     }
 }
 

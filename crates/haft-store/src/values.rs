@@ -79,7 +79,7 @@ impl Values {
 
     /// The same with the next commit, and nobody waits for it.
     pub fn put_soon(&self, kind: &str, name: &str, value: Vec<u8>) {
-        self.store.hand_over(put(kind, name, value));
+        self.store.hand_over_rows(put(kind, name, value));
     }
 
     /// Remove those that a function chooses, and answer with them.

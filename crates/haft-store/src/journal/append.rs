@@ -1,8 +1,8 @@
 //! Adding records. All of it happens inside the writer's transaction, so that two processes never
 //! add after the same record.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haft_core::{Ending, Intent};
@@ -10,12 +10,17 @@ use haft_core::{Ending, Intent};
 use super::Inner;
 use super::body::Body;
 use super::chain::{Hash, Link, genesis};
+use super::spans::{self, Span};
 use super::told::{add_ending, name, state, told};
-use super::{economy, keys, spans};
+use super::{economy, keys};
+use crate::store::lock;
 use crate::{Cell, StoreError, Tx};
 
 /// Records between two signed marks.
 const MARK_EVERY: i64 = 1_024;
+
+/// Bytes that the body of a record seldom exceeds.
+const USUAL: usize = 1_024;
 
 /// Kinds of marks beside the usual ones: what came before is not proven; or it is, but it once went
 /// on to another end.
@@ -78,6 +83,7 @@ pub(super) fn row(tx: &mut dyn Tx, inner: &Arc<Inner>, draft: &Draft) -> Result<
         economy::shortened(tx, ending, draft.time)?;
     }
     if kind == "intent" {
+        inner.fault.look_again();
         keys::check(tx, inner, intent)?;
     }
     let verdict = intent.ruling.as_ref().map(|ruling| ruling.verdict);
@@ -112,6 +118,34 @@ pub(super) struct Tail {
     pub(super) seq: i64,
     pub(super) hash: Hash,
     marked: i64,
+}
+
+/// What this process wrote last, and what it remembers of the span that this is in: nobody has to
+/// read that again, unless another process wrote in between.
+#[derive(Default)]
+pub(super) struct Known(Mutex<Option<(Tail, Option<Span>)>>);
+
+impl Known {
+    /// The end of the journal, if it is what we wrote.
+    fn tail(&self, seq: i64, hash: &Hash) -> Option<Tail> {
+        let known = lock(&self.0);
+        let tail = known.as_ref().map(|(tail, _)| tail);
+        tail.filter(|tail| tail.seq == seq && tail.hash == *hash)
+            .cloned()
+    }
+
+    /// What is remembered of the span with this end. It is forgotten here: the record to come may
+    /// not stand.
+    fn take_span(&self, end: &Tail) -> Option<Span> {
+        let (tail, span) = lock(&self.0).take()?;
+        (tail.seq == end.seq && tail.hash == end.hash)
+            .then_some(span)
+            .flatten()
+    }
+
+    fn keep(&self, tail: &Tail, span: Option<Span>) {
+        *lock(&self.0) = Some((tail.clone(), span));
+    }
 }
 
 /// Add a record after the last one.
@@ -150,8 +184,10 @@ fn put(
     tail: Tail,
     record: &Record<'_>,
 ) -> Result<Tail, StoreError> {
-    let body = serde_json::to_string(record.body)
+    let mut body = Vec::with_capacity(USUAL);
+    serde_json::to_writer(&mut body, record.body)
         .map_err(|error| StoreError::Failed(error.to_string()))?;
+    let body = String::from_utf8(body).map_err(|error| StoreError::Failed(error.to_string()))?;
     let link = Link {
         seq: tail.seq + 1,
         time: record.time,
@@ -166,6 +202,10 @@ fn put(
         body: &body,
     };
     let hash = link.after(&tail.hash);
+    let span = match tail.seq {
+        0 => Some(Span::new(link.seq)),
+        _ => inner.known.take_span(&tail),
+    };
     tx.run(
         "INSERT INTO journal (seq, time, kind, intent, call_id, session, tool, verdict, state, \
          duration_us, body, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
@@ -189,11 +229,14 @@ fn put(
         hash,
         marked: tail.marked,
     };
+    let mut span = span.and_then(|span| span.with(&link));
     if tail.seq - tail.marked >= MARK_EVERY {
         mark(tx, inner, "mark", tail.seq, &tail.hash)?;
         tail.marked = tail.seq;
-        spans::catch_up(tx, Some(&inner.key), tail.seq)?;
+        let end = spans::catch_up(tx, Some(&inner.key), tail.seq, span)?;
+        span = (end == tail.seq).then(|| Span::new(end + 1));
     }
+    inner.known.keep(&tail, span);
     Ok(tail)
 }
 
@@ -230,7 +273,7 @@ pub(super) fn mark(
 }
 
 /// The last record, as the database has it.
-pub(super) fn stored_tail(tx: &mut dyn Tx) -> Result<Tail, StoreError> {
+fn last(tx: &mut dyn Tx) -> Result<Option<(i64, Hash)>, StoreError> {
     let mut tail = None;
     tx.each(
         "SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1",
@@ -241,11 +284,17 @@ pub(super) fn stored_tail(tx: &mut dyn Tx) -> Result<Tail, StoreError> {
             Ok(false)
         },
     )?;
+    Ok(tail)
+}
+
+/// The end of the journal, as the database has it.
+fn stored_tail(tx: &mut dyn Tx) -> Result<Tail, StoreError> {
+    let last = last(tx)?;
     // Of one kind alone, which is one look at their index.
     let marked = "SELECT max(seq) FROM journal_marks WHERE kind = 'mark'";
     let marked = tx.first_int(marked, &[])?.unwrap_or(0);
-    let (seq, hash) = match tail {
-        Some(tail) => tail,
+    let (seq, hash) = match last {
+        Some(last) => last,
         None => base(tx)?.unwrap_or((0, genesis())),
     };
     Ok(Tail { seq, hash, marked })
@@ -268,10 +317,11 @@ pub(super) fn base(tx: &mut dyn Tx) -> Result<Option<(i64, Hash)>, StoreError> {
 
 /// The end of the journal, compared with the signed one when this process first adds to it.
 fn compared(tx: &mut dyn Tx, inner: &Arc<Inner>) -> Result<Tail, StoreError> {
-    let tail = stored_tail(tx)?;
     if inner.checked.load(Ordering::Relaxed) {
-        return Ok(tail);
+        let known = last(tx)?.and_then(|(seq, hash)| inner.known.tail(seq, &hash));
+        return known.map_or_else(|| stored_tail(tx), Ok);
     }
+    let tail = stored_tail(tx)?;
     let tail = match inner.head.read()? {
         None if tail.seq == 0 => {
             // Before the first record: from then on a head that is missing was taken away.

@@ -131,12 +131,16 @@ enum CommandText {
 }
 
 impl EffectsText {
-    /// The text, and whether it says all there is: a path need not be text.
-    pub(super) fn of(effects: &Effects) -> (EffectsText, bool) {
+    /// The text, each word of it as `keep` leaves it, and whether it says all there is: a path need
+    /// not be text.
+    pub(super) fn of(
+        effects: &Effects,
+        keep: &mut dyn FnMut(String) -> String,
+    ) -> (EffectsText, bool) {
         let mut whole = true;
-        let mut path = |path: &std::path::Path| {
+        let mut path = |path: &std::path::Path, keep: &mut dyn FnMut(String) -> String| {
             whole &= path.to_str().is_some();
-            path.to_string_lossy().into_owned()
+            keep(path.to_string_lossy().into_owned())
         };
         let mut text = EffectsText {
             anything: effects.anything,
@@ -147,9 +151,9 @@ impl EffectsText {
         };
         for access in &effects.accesses {
             let resource = match &access.resource {
-                Resource::File(file) => ResourceText::File(path(file)),
-                Resource::Tree(tree) => ResourceText::Tree(path(tree)),
-                Resource::Uri(uri) => ResourceText::Uri(uri.clone()),
+                Resource::File(file) => ResourceText::File(path(file, keep)),
+                Resource::Tree(tree) => ResourceText::Tree(path(tree, keep)),
+                Resource::Uri(uri) => ResourceText::Uri(keep(uri.clone())),
             };
             match access.mode {
                 Mode::Read => text.reads.push(resource),
@@ -159,12 +163,12 @@ impl EffectsText {
         for command in &effects.commands {
             text.runs.push(match command {
                 CommandLine::Shell { line, cwd } => CommandText::Shell {
-                    line: line.clone(),
-                    cwd: path(cwd),
+                    line: keep(line.clone()),
+                    cwd: path(cwd, keep),
                 },
                 CommandLine::Argv { argv, cwd } => CommandText::Argv {
-                    argv: argv.clone(),
-                    cwd: path(cwd),
+                    argv: argv.iter().cloned().map(&mut *keep).collect(),
+                    cwd: path(cwd, keep),
                 },
             });
         }

@@ -49,7 +49,7 @@ impl Journal {
     /// Somebody reads the whole result behind this handle.
     pub fn looked_up(&self, handle: &str) {
         let handle = handle.to_owned();
-        self.store.hand_over(move |tx| {
+        self.store.hand_over_rows(move |tx| {
             let sql = "UPDATE shortened SET looked_up = 1 WHERE handle = $1";
             tx.run(sql, &[handle.as_str().into()]).map(drop)
         });

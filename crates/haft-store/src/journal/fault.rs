@@ -4,24 +4,49 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
+use crate::store::lock;
 use crate::{StoreError, paths};
 
 const FILE: &str = "journal.fault";
+/// Records that come within this time may go into one commit.
+const AT_ONCE: Duration = Duration::from_millis(5);
 
 pub(super) struct FaultFile {
     path: PathBuf,
+    /// When nothing was found, unless a record was begun since then
+    looked: Mutex<Option<Instant>>,
 }
 
 impl FaultFile {
     pub(super) fn new(home: &Path) -> Self {
         FaultFile {
             path: home.join(FILE),
+            looked: Mutex::default(),
         }
+    }
+
+    /// The same as [`FaultFile::check`] for a record that is about to be written. Those that go into
+    /// one commit come at once: one look is enough for them.
+    pub(super) fn check_before_writing(&self) -> Result<(), StoreError> {
+        let mut looked = lock(&self.looked);
+        if looked.is_none_or(|looked| looked.elapsed() >= AT_ONCE) {
+            self.check()?;
+            *looked = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// A record is written: whoever comes now is in no commit with it.
+    pub(super) fn look_again(&self) {
+        *lock(&self.looked) = None;
     }
 
     /// Remember what was found; what was found first stays.
     pub(super) fn raise(&self, what: &str) {
+        self.look_again();
         if !self.path.exists() {
             // Best effort: whoever looked is told all the same.
             let _ = paths::put(&self.path, what.as_bytes());

@@ -5,12 +5,14 @@
 //! ahead of what is on the disk. Records of calls without effects are not waited for either, so
 //! it also says how far the journal was on the disk for certain.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use super::chain::Hash;
 use super::key::Key;
+use crate::store::lock;
 use crate::{StoreError, paths};
 
 const FILE: &str = "journal.head";
@@ -45,6 +47,33 @@ pub(super) struct HeadFile {
     path: PathBuf,
     key: [u8; 32],
     boot: Hash,
+    /// Kept open from one commit to the next
+    kept: Mutex<Option<Kept>>,
+}
+
+/// A file, and what tells it from another one in its place.
+struct Kept {
+    file: File,
+    device: u64,
+    inode: u64,
+}
+
+impl Kept {
+    fn open(path: &Path) -> Result<Kept, StoreError> {
+        let file = paths::own_file(path)?;
+        let about = file.metadata();
+        let about = about.map_err(|error| StoreError::io(&path.display().to_string(), &error))?;
+        Ok(Kept {
+            file,
+            device: about.dev(),
+            inode: about.ino(),
+        })
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path)
+            .is_ok_and(|there| there.dev() == self.device && there.ino() == self.inode)
+    }
 }
 
 impl HeadFile {
@@ -58,6 +87,7 @@ impl HeadFile {
             path: HeadFile::path(home),
             key: key.head,
             boot: *blake3::hash(boot.as_bytes()).as_bytes(),
+            kept: Mutex::default(),
         }
     }
 
@@ -103,10 +133,36 @@ impl HeadFile {
         durable: bool,
         go_back: bool,
     ) -> Result<(), StoreError> {
-        let new = !self.path.exists();
-        let file = paths::own_file(&self.path)?;
-        file.lock().map_err(|error| self.failed(&error))?;
-        let current = match self.newest(&file) {
+        let mut kept = lock(&self.kept);
+        let there = kept.take().filter(|kept| kept.is_at(&self.path));
+        let new = there.is_none() && !self.path.exists();
+        let open = match there {
+            Some(open) => open,
+            None => Kept::open(&self.path)?,
+        };
+        open.file.lock().map_err(|error| self.failed(&error))?;
+        let written = self.put(&open.file, (seq, hash), durable, go_back);
+        // A file that stays locked would hold up others: where that fails it is closed.
+        let unlocked = open.file.unlock();
+        if written? && (new || go_back) {
+            let synced = open.file.sync_all();
+            synced
+                .and_then(|()| paths::sync_folder(&self.path))
+                .map_err(|error| self.failed(&error))?;
+        }
+        *kept = unlocked.is_ok().then_some(open);
+        Ok(())
+    }
+
+    /// Put the end into a file that is locked. False where one that is further on stays.
+    fn put(
+        &self,
+        file: &File,
+        (seq, hash): (i64, &Hash),
+        durable: bool,
+        go_back: bool,
+    ) -> Result<bool, StoreError> {
+        let current = match self.newest(file) {
             Ok(current) => current,
             Err(_) if go_back => None,
             Err(error) => return Err(error),
@@ -116,7 +172,7 @@ impl HeadFile {
                 .as_ref()
                 .is_some_and(|head| head.seq >= seq && !durable)
         {
-            return Ok(());
+            return Ok(false);
         }
         let (durable_seq, durable_hash) = match &current {
             _ if durable => (seq, *hash),
@@ -147,12 +203,7 @@ impl HeadFile {
         };
         file.write_all_at(&self.format(&head), place as u64)
             .map_err(|error| self.failed(&error))?;
-        if new || go_back {
-            file.sync_all()
-                .and_then(|()| paths::sync_folder(&self.path))
-                .map_err(|error| self.failed(&error))?;
-        }
-        Ok(())
+        Ok(true)
     }
 
     fn format(&self, head: &Head) -> [u8; PLACE] {

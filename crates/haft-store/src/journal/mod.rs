@@ -72,6 +72,7 @@ struct Inner {
     process: String,
     /// The end of the journal was compared with the signed one
     checked: AtomicBool,
+    known: append::Known,
 }
 
 impl Journal {
@@ -102,6 +103,7 @@ impl Journal {
                 mask: config.mask,
                 process: paths::this_process(),
                 checked: AtomicBool::new(false),
+                known: append::Known::default(),
             }),
         })
     }
@@ -121,14 +123,14 @@ impl Journal {
 
 impl Recorder for Journal {
     fn intend(&self, intent: Intent) -> BoxFuture<'_, Result<i64, ToolError>> {
-        if let Err(error) = self.inner.fault.check() {
+        if let Err(error) = self.inner.fault.check_before_writing() {
             return Box::pin(async { Err(refusal(error)) });
         }
         let inner = self.inner.clone();
         let row = append::Draft::of(intent, None, None);
         let writing = self
             .store
-            .write(Durability::Power, move |tx| append::row(tx, &inner, &row));
+            .write_rows(Durability::Power, move |tx| append::row(tx, &inner, &row));
         Box::pin(async move { writing.done().await.map_err(refusal) })
     }
 
@@ -136,7 +138,7 @@ impl Recorder for Journal {
         let inner = self.inner.clone();
         let row = append::Draft::of(intent, intended, Some(ending));
         self.store
-            .hand_over(move |tx| append::row(tx, &inner, &row).map(drop));
+            .hand_over_rows(move |tx| append::row(tx, &inner, &row).map(drop));
     }
 
     fn earlier(&self, intent: &Intent) -> BoxFuture<'_, Result<Option<Earlier>, ToolError>> {

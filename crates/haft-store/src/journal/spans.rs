@@ -39,23 +39,33 @@ pub(super) fn newest(tx: &mut dyn Tx) -> Result<i64, StoreError> {
 /// Put the records of an older haft into spans. Whoever counts them keeps the figures.
 pub(crate) fn into_spans(tx: &mut dyn Tx) -> Result<(), StoreError> {
     let newest = tx.first_int("SELECT max(seq) FROM journal", &[])?;
-    catch_up(tx, None, newest.unwrap_or(0))
+    catch_up(tx, None, newest.unwrap_or(0), None).map(drop)
 }
 
-/// Put the records up to one into spans, as far as they fill them. Without a key no figures are kept:
-/// nobody could tell whose they are.
-pub(super) fn catch_up(tx: &mut dyn Tx, key: Option<&Key>, upto: i64) -> Result<(), StoreError> {
+/// Put the records up to one into spans, as far as they fill them, and say where the last one ends.
+/// One that is at hand need not be read. Without a key no figures are kept: nobody could tell whose
+/// they are.
+pub(super) fn catch_up(
+    tx: &mut dyn Tx,
+    key: Option<&Key>,
+    upto: i64,
+    mut at_hand: Option<Span>,
+) -> Result<i64, StoreError> {
     let mut at = newest(tx)?;
     loop {
         let next = "SELECT min(seq) FROM journal WHERE seq > $1";
         let Some(first) = tx.first_int(next, &[at.into()])? else {
-            return Ok(());
+            return Ok(at);
         };
         let last = first.saturating_add(SPAN - 1);
         if last > upto {
-            return Ok(());
+            return Ok(at);
         }
-        Span::read(tx, first, last)?.write(tx, key)?;
+        let span = match at_hand.take_if(|span| span.first == first) {
+            Some(span) => span,
+            None => Span::read(tx, first, last)?,
+        };
+        span.write(tx, key)?;
         at = last;
     }
 }
@@ -83,13 +93,14 @@ pub(super) fn forget(tx: &mut dyn Tx, upto: i64) -> Result<(), StoreError> {
 }
 
 /// What is to be said of a span.
-struct Span {
+pub(super) struct Span {
     first: i64,
     last: i64,
     oldest: i64,
     newest: i64,
-    /// Places of the records of a word
-    words: BTreeMap<String, Vec<u8>>,
+    /// Places of the records of each
+    sessions: BTreeMap<String, Vec<u8>>,
+    tools: BTreeMap<String, Vec<u8>>,
     /// The beginning of a hash of each call's name, place by place
     calls: Vec<u8>,
     open: BTreeSet<i64>,
@@ -100,18 +111,38 @@ struct Span {
 }
 
 impl Span {
-    fn read(tx: &mut dyn Tx, first: i64, last: i64) -> Result<Span, StoreError> {
-        let mut span = Span {
+    /// One with nothing in it yet.
+    pub(super) fn new(first: i64) -> Span {
+        Span {
             first,
-            last,
+            last: first.saturating_add(SPAN - 1),
             oldest: i64::MAX,
             newest: i64::MIN,
-            words: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            tools: BTreeMap::new(),
             calls: vec![0; SPAN as usize * NAME],
             open: BTreeSet::new(),
             ends: Vec::new(),
             figures: Some(Figures::default()),
-        };
+        }
+    }
+
+    /// The same with its next record, as it was just written; none where it is full.
+    pub(super) fn with(mut self, link: &Link<'_>) -> Option<Span> {
+        if link.seq > self.last {
+            return None;
+        }
+        self.oldest = self.oldest.min(link.time);
+        self.newest = self.newest.max(link.time);
+        if let Some(figures) = &mut self.figures {
+            figures.count(link);
+        }
+        self.add(link);
+        Some(self)
+    }
+
+    fn read(tx: &mut dyn Tx, first: i64, last: i64) -> Result<Span, StoreError> {
+        let mut span = Span::new(first);
         let mut before: Option<Hash> = super::list::hash_before(tx, first)?;
         let sql =
             format!("SELECT {COLUMNS} FROM journal WHERE seq >= $1 AND seq <= $2 ORDER BY seq");
@@ -147,9 +178,14 @@ impl Span {
             _ => {}
         }
         let place = (link.seq - self.first) as u16;
-        for word in [of_session(link.session), of_tool(link.tool)] {
-            let places = self.words.entry(word).or_default();
-            places.extend_from_slice(&place.to_le_bytes());
+        for (words, word) in [
+            (&mut self.sessions, link.session),
+            (&mut self.tools, link.tool),
+        ] {
+            match words.get_mut(word) {
+                Some(places) => places.extend_from_slice(&place.to_le_bytes()),
+                None => drop(words.insert(word.to_owned(), place.to_le_bytes().to_vec())),
+            }
         }
         let at = usize::from(place) * NAME;
         self.calls[at..at + NAME].copy_from_slice(&name_of(link.call_id));
@@ -171,7 +207,11 @@ impl Span {
             let sql = "INSERT INTO journal_open (seq) VALUES ($1) ON CONFLICT (seq) DO NOTHING";
             tx.run(sql, &[(*seq).into()])?;
         }
-        for (word, places) in &self.words {
+        let sessions = self.sessions.iter();
+        let sessions = sessions.map(|(session, places)| (of_session(session), places));
+        let tools = self.tools.iter();
+        let tools = tools.map(|(tool, places)| (of_tool(tool), places));
+        for (word, places) in sessions.chain(tools) {
             tx.run(
                 "INSERT INTO journal_words (word, last, places) VALUES ($1, $2, $3)",
                 &[word.as_str().into(), self.last.into(), Cell::Blob(places)],

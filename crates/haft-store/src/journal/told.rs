@@ -1,6 +1,7 @@
 //! A call as its record tells it: without secrets, and with a digest where somebody's content was.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use haft_core::{Ending, ErrorCode, Intent, Private, Repeat};
 use serde_json::Value;
@@ -30,9 +31,10 @@ pub(super) fn told(inner: &Inner, intent: &Intent) -> Body {
             .as_deref()
             .map(|agent| name(inner, agent).into_owned()),
         provider: caller.provider.as_deref().map(str::to_owned),
-        identity: serde_json::to_value(caller.identity)
-            .ok()
-            .and_then(|value| value.as_str().map(str::to_owned)),
+        identity: match serde_json::to_value(caller.identity) {
+            Ok(Value::String(identity)) => Some(identity),
+            _ => None,
+        },
         profile: intent.profile.clone(),
         autonomy: intent.autonomy.map(str::to_owned),
         workspace: Some(caller.workspace.to_string_lossy().into_owned()),
@@ -49,24 +51,26 @@ pub(super) fn told(inner: &Inner, intent: &Intent) -> Body {
         private,
         ..Body::default()
     };
-    if let Some(effects) = &intent.effects {
-        let (text, whole) = EffectsText::of(effects);
-        body.hidden = !whole;
-        let mut value = serde_json::to_value(&text).unwrap_or_default();
-        body.hidden |= (inner.mask)(&mut value) > 0;
-        body.effects = serde_json::from_value(value).ok();
-    }
-    for (folder, word, path) in &intent.resolved {
-        let mut value = Value::from(vec![
-            folder.to_string_lossy().into_owned(),
-            word.clone(),
-            path.to_string_lossy().into_owned(),
-        ]);
-        body.hidden |= (inner.mask)(&mut value) > 0;
-        if let Ok(resolved) = serde_json::from_value(value) {
-            body.resolved.push(resolved);
+    let mut hidden = 0;
+    let mut keep = |text: String| {
+        let mut value = Value::String(text);
+        hidden += (inner.mask)(&mut value);
+        match value {
+            Value::String(text) => text,
+            _ => String::new(),
         }
+    };
+    if let Some(effects) = &intent.effects {
+        let (text, whole) = EffectsText::of(effects, &mut keep);
+        body.hidden = !whole;
+        body.effects = Some(text);
     }
+    let path = |path: &Path| path.to_string_lossy().into_owned();
+    for (folder, word, to) in &intent.resolved {
+        let resolved = (keep(path(folder)), keep(word.clone()), keep(path(to)));
+        body.resolved.push(resolved);
+    }
+    body.hidden |= hidden > 0;
     if let Some(ruling) = &intent.ruling {
         body.rules = ruling.rules.clone();
         body.reason = masked(inner, &ruling.reason);
@@ -89,7 +93,10 @@ pub(super) fn name<'a>(inner: &Inner, text: &'a str) -> Cow<'a, str> {
 fn masked(inner: &Inner, text: &str) -> Option<String> {
     let mut value = Value::from(text);
     (inner.mask)(&mut value);
-    value.as_str().map(str::to_owned)
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
 }
 
 fn repeat(repeat: Repeat) -> &'static str {

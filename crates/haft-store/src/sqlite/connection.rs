@@ -4,10 +4,10 @@ use std::any::Any;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{OpenFlags, ToSql};
+use rusqlite::{CachedStatement, OpenFlags, ToSql};
 
 use crate::cell::{Cell, Row, Tx};
 use crate::store::Durability;
@@ -26,13 +26,18 @@ type AfterCommit = (&'static str, Box<dyn FnOnce(bool)>);
 #[must_use]
 pub(crate) struct Following {
     work: Vec<AfterCommit>,
-    on_disk: bool,
+    /// How long the disk was waited for, if it was
+    waited: Option<Duration>,
 }
 
 impl Following {
+    pub(crate) fn waited(&self) -> Option<Duration> {
+        self.waited
+    }
+
     pub(crate) fn run(self) {
         for (_, work) in self.work {
-            work(self.on_disk);
+            work(self.waited.is_some());
         }
     }
 }
@@ -40,6 +45,8 @@ impl Following {
 pub(crate) struct Connection {
     pub(super) inner: rusqlite::Connection,
     synchronous: Option<Durability>,
+    /// It waits while another process writes
+    patient: bool,
     /// An fsync has failed on it
     pub(super) lost: bool,
 }
@@ -52,6 +59,7 @@ impl Connection {
         Ok(Connection {
             inner,
             synchronous: None,
+            patient: true,
             lost: false,
         })
     }
@@ -134,6 +142,16 @@ impl Connection {
             .query_row("PRAGMA user_version", [], |row| row.get(0))?)
     }
 
+    /// Whether to wait while another process writes, or to say so at once.
+    pub(crate) fn set_patient(&mut self, patient: bool) -> Result<(), StoreError> {
+        if self.patient != patient {
+            let most = if patient { PATIENCE } else { Duration::ZERO };
+            self.inner.busy_timeout(most)?;
+            self.patient = patient;
+        }
+        Ok(())
+    }
+
     /// One commit for everything that `work` does. What is to follow it is left to the caller, who
     /// may have somebody to answer first.
     pub(crate) fn writing(
@@ -153,6 +171,7 @@ impl Connection {
         let mut transaction = Transaction::new(&self.inner);
         let result = work(&mut transaction);
         let after = std::mem::take(&mut transaction.after);
+        let done = Instant::now();
         let committed = result.and_then(|()| {
             let commit = self.inner.prepare_cached("COMMIT");
             let committed = commit.and_then(|mut commit| commit.execute([]));
@@ -168,7 +187,7 @@ impl Connection {
         }
         Ok(Following {
             work: after,
-            on_disk: durability == Durability::Power,
+            waited: (durability == Durability::Power).then(|| done.elapsed()),
         })
     }
 }
@@ -192,6 +211,8 @@ pub(crate) struct Transaction<'a> {
     connection: &'a rusqlite::Connection,
     scratch: Option<Box<dyn Any>>,
     after: Vec<AfterCommit>,
+    /// The statement that was run last: work that comes in groups runs one again and again
+    last: Option<(Box<str>, CachedStatement<'a>)>,
 }
 
 impl<'a> Transaction<'a> {
@@ -200,6 +221,7 @@ impl<'a> Transaction<'a> {
             connection,
             scratch: None,
             after: Vec::new(),
+            last: None,
         }
     }
 
@@ -210,8 +232,9 @@ impl<'a> Transaction<'a> {
         work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), StoreError>,
     ) -> Result<Result<(), StoreError>, StoreError> {
         self.run("SAVEPOINT job", &[])?;
-        let before = self.after.len();
+        let before = std::mem::take(&mut self.after);
         let result = work(self);
+        let after = std::mem::replace(&mut self.after, before);
         if let Err(error) = &result {
             let for_all = matches!(error, StoreError::Full | StoreError::Damaged(_));
             // SQLite itself has given the transaction up.
@@ -220,7 +243,10 @@ impl<'a> Transaction<'a> {
             }
             self.run("ROLLBACK TO job", &[])?;
             self.scratch = None;
-            self.after.truncate(before);
+        } else {
+            for (name, work) in after {
+                self.after_commit(name, work);
+            }
         }
         self.run("RELEASE job", &[])?;
         Ok(result)
@@ -229,7 +255,13 @@ impl<'a> Transaction<'a> {
 
 impl Tx for Transaction<'_> {
     fn run(&mut self, sql: &str, values: &[Cell<'_>]) -> Result<usize, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let statement = match &mut self.last {
+            Some((last, statement)) if **last == *sql => statement,
+            last => {
+                let statement = self.connection.prepare_cached(sql)?;
+                &mut last.insert((sql.into(), statement)).1
+            }
+        };
         Ok(statement.execute(rusqlite::params_from_iter(values))?)
     }
 

@@ -6,4 +6,4 @@ mod writer;
 
 pub(crate) use connection::Connection;
 pub(crate) use open::{MARKER, checked};
-pub(crate) use writer::{GROUP, Writer};
+pub(crate) use writer::Writer;

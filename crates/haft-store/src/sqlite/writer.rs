@@ -1,79 +1,37 @@
-//! The writer: one thread, one connection. Whatever waits when a commit begins goes into it, so
-//! many callers share one wait for the disk.
+//! The writer: one connection, and whoever holds it. All jobs of a group go into one commit, so many
+//! callers share one wait for the disk.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::{Duration, Instant};
 
-use super::connection::Connection;
+use super::connection::{Connection, Following};
 use super::open;
 use crate::StoreError;
-use crate::store::{Durability, Job, Message, Shared};
+use crate::queue::{GROUP, Job};
+use crate::store::{Durability, Shared, lock};
+use crate::turn::{QUICK, Turn};
 
-/// Jobs in one commit at most.
-pub(crate) const GROUP: usize = 1_024;
-/// How long records that nobody waits for gather; where more have come then, once more.
-const GATHER: Duration = Duration::from_millis(20);
-/// How long such records may gather at most.
-const LATEST: Duration = Duration::from_millis(200);
-/// Where several waited for the last commit, the next one begins after so long a silence: they come
-/// at once, and those that miss it would wait for the disk twice.
-const SILENCE: Duration = Duration::from_micros(20);
-/// How long they may keep the first of them waiting.
-const PATIENCE: Duration = Duration::from_micros(400);
 /// Records kept for another try while the disk is full.
 const BACKLOG: usize = 100_000;
 
+#[derive(Default)]
 pub(crate) struct Writer {
-    shared: Arc<Shared>,
     connection: Option<Connection>,
     /// Why nothing may be written, if so
     refused: Option<StoreError>,
-    /// Several waited for the last commit
-    crowded: bool,
     /// Work that nobody waits for and that could not be written yet
     backlog: VecDeque<Job>,
     dropped: usize,
 }
 
 impl Writer {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Writer {
-            shared,
-            connection: None,
-            refused: None,
-            crowded: false,
-            backlog: VecDeque::new(),
-            dropped: 0,
-        }
+    /// Whether a commit needs nothing but itself.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.connection.is_some() && self.backlog.is_empty()
     }
 
-    pub(crate) fn run(mut self, queue: &Receiver<Message>) {
-        let opened = self.open();
-        self.shared.opened(opened);
-        let mut group = Vec::new();
-        loop {
-            let closing = self.gather(queue, &mut group);
-            self.write(&mut group);
-            if let Some(closing) = closing {
-                self.retry();
-                let lost = self.backlog.len() + self.dropped;
-                // Closed before we say so: whoever waits may open it again.
-                if let Some(mut connection) = self.connection.take() {
-                    connection.leave();
-                }
-                if let Some(closing) = closing {
-                    let _ = closing.send(lost);
-                }
-                return;
-            }
-        }
-    }
-
-    fn open(&mut self) -> Result<(), StoreError> {
-        match open::writer(self.shared.path()) {
+    pub(crate) fn open(&mut self, shared: &Shared) -> Result<(), StoreError> {
+        match open::writer(shared.path()) {
             Ok(connection) => {
                 self.connection = Some(connection);
                 Ok(())
@@ -88,111 +46,74 @@ impl Writer {
         }
     }
 
-    /// Wait for work and take all there is. `Some` when the store is to be closed.
-    #[allow(clippy::option_option)]
-    fn gather(
-        &mut self,
-        queue: &Receiver<Message>,
-        group: &mut Vec<Job>,
-    ) -> Option<Option<std::sync::mpsc::SyncSender<usize>>> {
-        let mut begun = None;
-        let mut last = Instant::now();
-        let mut more = false;
-        loop {
-            let next = match group.is_empty() {
-                true => queue.recv().map_err(|_| TryRecvError::Disconnected),
-                false => queue.try_recv(),
-            };
-            match next {
-                Ok(Message::Job(job)) => {
-                    last = Instant::now();
-                    begun.get_or_insert(last);
-                    group.push(job);
-                    more = true;
-                }
-                Ok(Message::Erase(done)) => {
-                    self.write(group);
-                    let _ = done.send(self.with(Connection::empty_log));
-                }
-                Ok(Message::Compact(done)) => {
-                    self.write(group);
-                    let _ = done.send(self.with(Connection::compact));
-                }
-                Ok(Message::Close(sender)) => return Some(Some(sender)),
-                Err(TryRecvError::Empty) => {
-                    let waits = group.iter().filter(|job| job.done.is_some()).count();
-                    let gathering = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-                    let crowd = self.crowded || waits > 1;
-                    if waits > 0 && crowd && last.elapsed() < SILENCE && gathering < PATIENCE {
-                        std::thread::yield_now();
-                        continue;
-                    }
-                    self.crowded = waits > 1;
-                    if waits > 0 || gathering >= LATEST || !more {
-                        return None;
-                    }
-                    more = false;
-                    // Not by waiting for the next one: each would wake us, and whoever hands it
-                    // over pays for that. Whoever is in a hurry wakes us.
-                    std::thread::park_timeout(GATHER);
-                }
-                Err(TryRecvError::Disconnected) => return Some(None),
-            }
-            if group.len() >= GROUP {
-                return None;
-            }
-        }
+    /// A panic may have left a transaction open: it ends with its connection.
+    pub(crate) fn give_up(&mut self) {
+        self.connection = None;
     }
 
-    fn write(&mut self, group: &mut Vec<Job>) {
+    /// Write what is left, and say how much could not be written.
+    pub(crate) fn close(&mut self, shared: &Shared) -> usize {
+        self.retry(shared);
+        if let Some(mut connection) = self.connection.take() {
+            connection.leave();
+        }
+        self.backlog.len() + self.dropped
+    }
+
+    /// Commit all jobs and answer them. Where a lent thread would have to wait for another process,
+    /// they stay in the group.
+    pub(crate) fn write(&mut self, shared: &Shared, group: &mut Vec<Job>, turn: Turn) {
         if group.is_empty() {
             return;
         }
         let count = group.len();
-        self.retry();
-        let mut committed = self.commit(group);
+        self.retry(shared);
+        let mut committed = self.commit(shared, group, turn);
         if committed == Err(StoreError::Full) {
             // The log was begun anew, which may be room enough.
-            committed = self.commit(group);
+            committed = self.commit(shared, group, turn);
         }
-        if let Err(error) = committed {
-            for job in group.drain(..) {
-                match job.done {
-                    Some(done) => drop(done.send(Err(error.clone()))),
-                    None => {
-                        self.shared.troubled(&error);
-                        self.keep(job);
-                    }
+        match committed {
+            Err(StoreError::Busy) if turn == Turn::Lent => return,
+            Err(error) => self.refuse(shared, group, &error),
+            Ok(()) => {}
+        }
+        shared.waiting.fetch_sub(count, Ordering::Relaxed);
+        shared.room.1.notify_all();
+    }
+
+    fn refuse(&mut self, shared: &Shared, group: &mut Vec<Job>, error: &StoreError) {
+        for job in group.drain(..) {
+            match job.done {
+                Some(done) => drop(done.send(Err(error.clone()))),
+                None => {
+                    shared.troubled(error);
+                    self.keep(job);
                 }
             }
         }
-        self.shared.waiting.fetch_sub(count, Ordering::Relaxed);
-        self.shared.room.1.notify_all();
     }
 
     /// Commit all jobs and answer them; on an error they are all still there, and none is done.
-    fn commit(&mut self, group: &mut Vec<Job>) -> Result<(), StoreError> {
+    fn commit(
+        &mut self,
+        shared: &Shared,
+        group: &mut Vec<Job>,
+        turn: Turn,
+    ) -> Result<(), StoreError> {
         if let Some(reason) = &self.refused {
             return Err(reason.clone());
         }
         if self.connection.is_none() {
-            self.open()?;
+            self.open(shared)?;
         }
         let Some(connection) = &mut self.connection else {
             return Err(StoreError::Closed);
         };
         let durability = group.iter().map(|job| job.durability).max();
         let durability = durability.unwrap_or(Durability::Process);
-        let mut results = Vec::new();
-        let committed = connection.writing(durability, &mut |transaction| {
-            results.clear();
-            for job in group.iter_mut() {
-                results.push(transaction.nested(&mut job.work)?);
-            }
-            Ok(())
-        });
-        let following = match committed {
-            Ok(following) => following,
+        let (following, results) = match together(connection, group, durability, turn) {
+            Ok(committed) => committed,
             Err(error) => {
                 if matches!(error, StoreError::Full) {
                     connection.begin_log_anew();
@@ -206,12 +127,21 @@ impl Writer {
                 return Err(error);
             }
         };
+        // Before anybody is answered, who might come again at once.
+        let awaited = group.iter().filter(|job| job.done.is_some()).count();
+        if awaited > 0 {
+            let mut queue = lock(&shared.queue);
+            queue.crowd = awaited;
+            queue.quick = following
+                .waited()
+                .map_or(queue.quick, |waited| waited < QUICK);
+        }
         for (job, result) in group.drain(..).zip(results) {
             match (job.done, result) {
                 (Some(done), result) => drop(done.send(result)),
                 // Work that fails alone, in a store that works, would fail again.
                 (None, Err(error)) => {
-                    self.shared.troubled(&error);
+                    shared.troubled(&error);
                     self.dropped += 1;
                 }
                 (None, Ok(())) => {}
@@ -222,7 +152,7 @@ impl Writer {
         Ok(())
     }
 
-    fn with(
+    pub(crate) fn with(
         &mut self,
         work: impl FnOnce(&mut Connection) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
@@ -233,11 +163,11 @@ impl Writer {
     }
 
     /// Try once more what could not be written.
-    fn retry(&mut self) {
+    fn retry(&mut self, shared: &Shared) {
         while !self.backlog.is_empty() {
             let take = self.backlog.len().min(GROUP);
             let mut group: Vec<Job> = self.backlog.drain(..take).collect();
-            if self.commit(&mut group).is_err() {
+            if self.commit(shared, &mut group, Turn::Patient).is_err() {
                 for job in group.into_iter().rev() {
                     self.backlog.push_front(job);
                 }
@@ -253,4 +183,34 @@ impl Writer {
             self.dropped += 1;
         }
     }
+}
+
+/// One commit for all jobs, and how each of them went.
+fn together(
+    connection: &mut Connection,
+    group: &mut [Job],
+    durability: Durability,
+    turn: Turn,
+) -> Result<(Following, Vec<Result<(), StoreError>>), StoreError> {
+    connection.set_patient(turn == Turn::Patient)?;
+    let mut failed = false;
+    let following = connection.writing(durability, &mut |transaction| {
+        let mut jobs = group.iter_mut();
+        let done = jobs.try_for_each(|job| (job.work)(transaction));
+        failed = done.is_err();
+        done
+    });
+    if !failed {
+        return following.map(|following| (following, vec![Ok(()); group.len()]));
+    }
+    // Work seldom fails. Where some of it does, each piece is set apart from the others.
+    let mut results = Vec::new();
+    let following = connection.writing(durability, &mut |transaction| {
+        results.clear();
+        for job in group.iter_mut() {
+            results.push(transaction.nested(&mut job.work)?);
+        }
+        Ok(())
+    })?;
+    Ok((following, results))
 }

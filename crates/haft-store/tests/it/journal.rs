@@ -34,6 +34,51 @@ fn a_call_with_effects_is_there_before_it_runs_and_whole_after() {
     }
 }
 
+/// A thread that serves others is not held up by another process: what it waits for here only that
+/// thread can bring about.
+#[test]
+fn while_another_process_writes_other_work_goes_on() {
+    let home = Home::new();
+    let journal = home.journal();
+    begin(&journal, "first");
+    let other = rusqlite::Connection::open(home.db()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    block_on(async {
+        let call = intent("second", "file.write", json!({"path": "a"}));
+        let mut record = std::pin::pin!(journal.intend(call));
+        for _ in 0..3 {
+            let waits = tokio::task::yield_now();
+            tokio::select! {
+                biased;
+                done = &mut record => panic!("written while another writes: {done:?}"),
+                () = waits => {}
+            }
+        }
+        other.execute_batch("COMMIT").unwrap();
+        record.await.unwrap();
+    });
+    assert_eq!(journal.list(&Filter::default()).unwrap().len(), 2);
+    assert!(journal.verify().unwrap().is_ok());
+}
+
+#[test]
+fn many_calls_at_once_are_all_there_in_one_chain() {
+    let home = Home::new();
+    let journal = home.journal();
+    let seqs = block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in 0..200 {
+            let journal = journal.clone();
+            let call = intent(&format!("c{n}"), "file.write", json!({"path": "a"}));
+            tasks.spawn(async move { journal.intend(call).await.unwrap() });
+        }
+        tasks.join_all().await
+    });
+    let seqs: std::collections::BTreeSet<i64> = seqs.into_iter().collect();
+    assert_eq!(seqs, (1..=200).collect());
+    assert!(journal.verify().unwrap().is_ok());
+}
+
 #[test]
 fn secrets_and_private_content_never_reach_the_file() {
     let home = Home::new();

@@ -206,6 +206,36 @@ fn figures_of_spans_are_those_of_their_records() {
     assert_eq!(told(), kept);
 }
 
+/// What one process remembers of a span is of no use where another one wrote in between.
+#[test]
+fn two_who_write_in_turns_fill_the_same_spans() {
+    const TURNS: usize = 1_100;
+    let home = Home::new();
+    let journals = [home.journal(), home.journal()];
+    for n in 0..TURNS {
+        let journal = &journals[usize::from(n % 3 == 0)];
+        read(journal, &format!("a{n}"));
+        begin(journal, &format!("b{n}"));
+    }
+    for journal in journals {
+        assert_eq!(journal.store().close(), 0);
+    }
+    let journal = home.journal();
+    assert!(journal.verify().unwrap().is_ok());
+    for call in ["a0", "a400", "b1000", "b1099"] {
+        let filter = Filter {
+            call_id: Some(call.into()),
+            ..Filter::default()
+        };
+        assert_eq!(journal.list(&filter).unwrap().len(), 1, "{call}");
+    }
+    let told = || journal.stats(None).unwrap().calls;
+    assert_eq!(told(), TURNS as u64 * 2);
+    home.sql("UPDATE journal_spans SET figures = NULL, seal = NULL");
+    assert_eq!(told(), TURNS as u64 * 2);
+    assert_eq!(journal.open_calls().unwrap().len(), TURNS);
+}
+
 /// The disk is waited for with every page of a commit.
 #[test]
 fn a_record_puts_few_pages_into_its_commit() {

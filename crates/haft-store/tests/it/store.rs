@@ -1,10 +1,14 @@
 //! Opening, versions, transactions, group commit.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft_store::{Durability, Store, StoreError, Tx, VERSION};
 use rusqlite::Connection;
 use tempfile::TempDir;
+
+use crate::fixture::block_on;
 
 fn place() -> (TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -199,6 +203,75 @@ fn many_writers_share_commits_and_all_stand() {
     assert_eq!(count(&Store::open(&file)), 128);
 }
 
+/// Whoever waits for a commit makes it, and what is ready beside it goes along.
+#[test]
+fn many_on_one_thread_share_commits() {
+    const MANY: usize = 64;
+    let (_dir, file) = place();
+    let store = Store::open(&file);
+    store.ready().unwrap();
+    let commits = Arc::new(AtomicUsize::new(0));
+    block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in 0..MANY {
+            let (store, commits) = (store.clone(), commits.clone());
+            tasks.spawn(async move {
+                let done = store.write(Durability::Power, move |tx| {
+                    let commits = commits.clone();
+                    let count = move |_| assert!(commits.fetch_add(1, Ordering::Relaxed) < MANY);
+                    tx.after_commit("count", Box::new(count));
+                    insert(tx, &n.to_string())
+                });
+                done.done().await.unwrap();
+            });
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.unwrap();
+        }
+    });
+    assert_eq!(count(&store), MANY as i64);
+    store.caught_up().unwrap();
+    // The store's thread may have seen the first of them before the rest was there.
+    let commits = commits.load(Ordering::Relaxed);
+    assert!(commits <= 4, "{commits}");
+}
+
+#[test]
+fn what_nobody_waits_for_is_done_all_the_same() {
+    let (_dir, file) = place();
+    let store = Store::open(&file);
+    store.ready().unwrap();
+    let (sender, done) = std::sync::mpsc::channel();
+    let written = store.write(Durability::Power, move |tx| {
+        let sender = sender.clone();
+        tx.after_commit("told", Box::new(move |_| sender.send(()).unwrap()));
+        insert(tx, "alone")
+    });
+    drop(written);
+    done.recv().unwrap();
+    assert_eq!(count(&store), 1);
+}
+
+/// A panic takes the work beside it along, and says so; the store goes on.
+#[test]
+fn work_that_panics_leaves_a_store_that_works() {
+    let (_dir, file) = place();
+    let store = Store::open(&file);
+    store.ready().unwrap();
+    let beside = store.write(Durability::Power, |tx| insert(tx, "beside"));
+    let bad = store.write(Durability::Power, |tx| -> Result<(), StoreError> {
+        insert(tx, "half")?;
+        panic!("on purpose")
+    });
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| bad.wait()));
+    assert!(caught.is_err());
+    assert_eq!(beside.wait(), Err(StoreError::Closed));
+    let good = store.write(Durability::Power, |tx| insert(tx, "good"));
+    good.wait().unwrap();
+    assert_eq!(count(&store), 1);
+    assert_eq!(store.close(), 0);
+}
+
 #[test]
 fn work_that_fails_takes_nothing_else_with_it() {
     let (_dir, file) = place();
@@ -218,6 +291,31 @@ fn work_that_fails_takes_nothing_else_with_it() {
     assert!(twice.wait().is_err());
     last.wait().unwrap();
     assert_eq!(count(&store), 2);
+}
+
+/// What was to follow work that failed does not take the place of what follows the rest.
+#[test]
+fn what_follows_a_commit_is_of_work_that_stands() {
+    let (_dir, file) = place();
+    let store = Store::open(&file);
+    store.ready().unwrap();
+    let (sender, told) = std::sync::mpsc::channel();
+    let follows = move |owner: &'static str, result: Result<(), StoreError>| {
+        let sender = sender.clone();
+        move |tx: &mut dyn Tx| {
+            let sender = sender.clone();
+            insert(tx, owner)?;
+            tx.after_commit("end", Box::new(move |_| sender.send(owner).unwrap()));
+            result.clone()
+        }
+    };
+    let good = store.write(Durability::Power, follows("good", Ok(())));
+    let no = Err(StoreError::Failed("no".into()));
+    let bad = store.write(Durability::Power, follows("bad", no));
+    assert!(bad.wait().is_err());
+    good.wait().unwrap();
+    store.caught_up().unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), ["good"]);
 }
 
 #[test]
