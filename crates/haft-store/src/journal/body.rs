@@ -111,8 +111,9 @@ pub struct EffectsText {
     skips_closed: bool,
     #[serde(skip_serializing_if = "is_false")]
     only_looks: bool,
-    #[serde(skip_serializing_if = "is_false")]
-    removes: bool,
+    /// Where it writes; records of an older haft do not say
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removes: Option<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -146,7 +147,6 @@ impl EffectsText {
             anything: effects.anything,
             skips_closed: effects.skips_closed,
             only_looks: effects.only_looks,
-            removes: effects.removes,
             ..EffectsText::default()
         };
         for access in &effects.accesses {
@@ -172,7 +172,15 @@ impl EffectsText {
                 },
             });
         }
+        let says = effects.removes || !text.writes.is_empty();
+        text.removes = says.then_some(effects.removes);
         (text, whole)
+    }
+
+    /// What an older haft wrote, which did not say so, may have taken something away. Of commands
+    /// their words tell.
+    fn may_remove(&self) -> bool {
+        !self.writes.is_empty() && self.runs.is_empty()
     }
 
     /// The effects again.
@@ -186,7 +194,7 @@ impl EffectsText {
             anything: self.anything,
             skips_closed: self.skips_closed,
             only_looks: self.only_looks,
-            removes: self.removes,
+            removes: self.removes.unwrap_or_else(|| self.may_remove()),
             ..Effects::none()
         };
         for read in &self.reads {
@@ -208,5 +216,42 @@ impl EffectsText {
             });
         }
         effects
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_record_says_may_have_been_removed() {
+        let check = |text: &str, expected: bool| {
+            let text: EffectsText = serde_json::from_str(text).unwrap();
+            assert_eq!(text.effects().removes, expected, "{text:?}");
+        };
+        check(r#"{"writes": [{"file": "/a"}]}"#, true);
+        check(r#"{"writes": [{"file": "/a"}], "removes": false}"#, false);
+        check(r#"{"writes": [{"file": "/a"}], "removes": true}"#, true);
+        check(r#"{"reads": [{"file": "/a"}]}"#, false);
+        let line = r#""runs": [{"shell": {"line": "ls", "cwd": "/"}}]"#;
+        check(
+            &format!(r#"{{"writes": [{{"tree": "/"}}], {line}}}"#),
+            false,
+        );
+    }
+
+    #[test]
+    fn effects_are_the_same_again() {
+        let file = || Resource::File("/a".into());
+        for effects in [
+            Effects::none().reads(file()),
+            Effects::none().writes(file()),
+            Effects::none().writes(file()).removing_if(true),
+            Effects::none().removing_if(true),
+        ] {
+            let (text, whole) = EffectsText::of(&effects, &mut |word| word);
+            assert!(whole);
+            assert_eq!(text.effects(), effects);
+        }
     }
 }
