@@ -172,7 +172,8 @@ fn main() {
         Some("__guardian") => haft_host::guardian_main(),
         Some("__session") => panic!("{}", haft_host::session_main(words)),
         Some("__launch") => haft_host::launcher_main(words),
-        _ => tokio::runtime::Builder::new_multi_thread()
+        // As `haft call` and `haft mcp` have it.
+        _ => tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .expect("a runtime")
