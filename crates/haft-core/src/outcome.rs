@@ -253,6 +253,23 @@ impl Outcome {
         texts.join("\n")
     }
 
+    /// How the call went, in the words of the document behind the meta-tools: `success`, `data`,
+    /// `error`. The data is what programs read, where there is such a thing, else the text.
+    pub fn account(&self) -> Map<String, Value> {
+        let text = || self.content.iter().any(|block| block.as_text().is_some());
+        let data = match &self.structured {
+            Some(structured) => structured.clone(),
+            None if text() => self.text().into(),
+            None => Value::Null,
+        };
+        let error = serde_json::to_value(&self.error).unwrap_or_default();
+        Map::from_iter([
+            ("success".to_owned(), self.ok.into()),
+            ("data".to_owned(), data),
+            ("error".to_owned(), error),
+        ])
+    }
+
     pub fn code(&self) -> Option<ErrorCode> {
         self.error.as_ref().map(|error| error.code)
     }

@@ -74,6 +74,10 @@ pub struct ToolSpec {
     /// Finding out what a call touches takes its time: folders are walked
     #[serde(skip)]
     pub surveys: bool,
+    /// Whatever goes on in its place, it answers with an account of it: `success`, `data`, `error`
+    /// and `metadata`
+    #[serde(skip)]
+    pub gives_account: bool,
     pub source: Source,
 }
 
@@ -135,6 +139,7 @@ impl ToolSpec {
             has_preview: false,
             has_verify: false,
             surveys: false,
+            gives_account: false,
             source: Source::Builtin,
         }
     }

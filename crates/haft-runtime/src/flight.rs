@@ -37,6 +37,8 @@ pub(crate) struct Flight<'a> {
     /// Position in the view, once the name is resolved
     pub(crate) found: Option<usize>,
     pub(crate) meta: Meta,
+    /// It answers with an account of what goes on in its place
+    pub(crate) account: bool,
     /// What the record of this call will say, where one is kept
     pub(crate) note: Option<Box<Note>>,
 }

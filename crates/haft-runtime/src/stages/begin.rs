@@ -36,6 +36,7 @@ pub(crate) fn quietly(gate: Gate<'_>, call: Call, started: Instant) -> Flight<'_
         started,
         found: None,
         meta: Meta::default(),
+        account: false,
         note: None,
     }
 }

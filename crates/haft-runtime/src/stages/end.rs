@@ -4,6 +4,7 @@ use std::mem;
 use std::time::Instant;
 
 use haft_core::{EventKind, Outcome, OutcomeBody, Output, ToolError};
+use serde_json::Value;
 
 use super::{record, trim};
 use crate::flight::{Flight, Landed};
@@ -25,7 +26,7 @@ pub(crate) fn call(flight: &mut Flight<'_>, mut output: Output) -> Landed {
         duration_us,
         chars: meta.total_chars,
     });
-    let outcome = Outcome::from(OutcomeBody {
+    let mut outcome = Outcome::from(OutcomeBody {
         ok: error.is_none(),
         call: flight.cx.tag().clone(),
         content: mem::take(&mut output.content),
@@ -33,6 +34,19 @@ pub(crate) fn call(flight: &mut Flight<'_>, mut output: Output) -> Landed {
         error,
         meta,
     });
+    if flight.account {
+        outcome.structured = Some(account(&outcome));
+    }
     record::ending(flight, &outcome, duration, shown);
     Landed { outcome, at }
+}
+
+/// The answer of a tool that calls others by name, for programs: how the other one did, and what is
+/// known of the call. What models read stays as the other tool said it.
+fn account(outcome: &Outcome) -> Value {
+    let mut metadata = serde_json::to_value(&outcome.meta).unwrap_or_default();
+    metadata["tool"] = outcome.tool.as_ref().into();
+    let mut account = outcome.account();
+    account.insert("metadata".to_owned(), metadata);
+    Value::Object(account)
 }

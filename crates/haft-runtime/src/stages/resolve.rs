@@ -22,6 +22,7 @@ pub(crate) fn name(flight: &mut Flight<'_>) -> Result<usize, ToolError> {
         flight.cx.result_budget = flight.cx.result_budget.min(most);
     }
     flight.found = Some(index);
+    flight.account |= spec.gives_account;
     Ok(index)
 }
 

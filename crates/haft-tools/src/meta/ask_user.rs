@@ -299,10 +299,8 @@ fn told(asked: &[OneQuestion], form: &[OneField], content: Option<String>, reply
         "user_response": user_response,
         "raw_response": raw_response,
         "content_was_edited": edited.is_some(),
+        EDITED: edited,
     });
-    if let Some(edited) = edited {
-        answer[EDITED] = edited;
-    }
     if !values.is_empty() {
         answer["form"] = Value::Object(values);
     }

@@ -166,16 +166,10 @@ fn known(run: Option<Run>, id: &str) -> ToolResult {
 
 fn told(run: &Run) -> Output {
     let mut answer = line(run);
-    let (mut foreign, mut notes) = (false, false);
     if let (Some(outcome), Some(map)) = (&run.outcome, answer.as_object_mut()) {
         map.extend(told::outcome(outcome));
-        (foreign, notes) = (outcome.meta.untrusted, outcome.meta.forgettable);
-        if let Some(handle) = &outcome.meta.handle {
-            map.insert("handle".into(), handle.as_str().into());
-        }
     }
-    let answer = Output::structured(answer);
-    answer.untrusted_if(foreign).forgettable_if(notes)
+    told::answer(answer, run.outcome.as_deref())
 }
 
 fn list(runs: &[Run]) -> Output {

@@ -82,28 +82,18 @@ fn together(actions: &[Action], outcomes: &[Outcome], took: Duration) -> Output 
             result.insert("name".into(), json!(outcome.tool));
             result.insert("label".into(), json!(action.label));
             result.insert("detail".into(), json!(action.detail()));
-            if let Some(handle) = &outcome.meta.handle {
-                result.insert("handle".into(), handle.as_str().into());
-            }
-            if let Some(would) = &outcome.meta.would {
-                result.insert("would".into(), would.as_str().into());
-            }
             Value::Object(result)
         })
         .collect();
     let failed = outcomes.iter().filter(|outcome| !outcome.ok).count();
-    let mut answer = json!({
+    let hint = (failed > 0).then_some("the others are done: repeat only those that failed");
+    let answer = json!({
         "total": outcomes.len(),
         "succeeded": outcomes.len() - failed,
         "failed": failed,
         "elapsed_ms": took.as_millis() as u64,
+        "hint": hint,
         "results": results,
     });
-    if failed > 0 {
-        answer["hint"] = "the others are done: repeat only those that failed".into();
-    }
-    let foreign = outcomes.iter().any(|outcome| outcome.meta.untrusted);
-    let notes = outcomes.iter().any(|outcome| outcome.meta.forgettable);
-    let answer = Output::structured(answer);
-    answer.untrusted_if(foreign).forgettable_if(notes)
+    told::answer(answer, outcomes)
 }

@@ -1,6 +1,6 @@
 //! Tools and outcomes as the tools about tools tell them.
 
-use haft_core::{Outcome, Source, ToolCard, ToolSpec};
+use haft_core::{Block, Outcome, Output, Source, ToolCard, ToolSpec};
 use serde_json::{Map, Value, json};
 
 /// The least that is told of a tool.
@@ -80,15 +80,37 @@ pub(super) fn is_foreign(card: &ToolCard) -> bool {
     card.spec.source != Source::Builtin
 }
 
-/// An outcome as the document of the meta-tools has it.
+/// An outcome as the document of the meta-tools has it, and where the whole of it is.
 pub(super) fn outcome(outcome: &Outcome) -> Map<String, Value> {
-    let mut map = Map::new();
-    map.insert("success".into(), outcome.ok.into());
-    let data = match &outcome.structured {
-        Some(structured) => structured.clone(),
-        None => outcome.text().into(),
-    };
-    map.insert("data".into(), data);
-    map.insert("error".into(), json!(outcome.error));
+    let mut map = outcome.account();
+    if let Some(handle) = &outcome.meta.handle {
+        map.insert("handle".into(), handle.as_str().into());
+    }
+    if let Some(would) = &outcome.meta.would {
+        map.insert("would".into(), would.as_str().into());
+    }
     map
+}
+
+/// An answer about calls. What they brought besides text has no place in JSON and follows it.
+pub(super) fn answer<'a>(answer: Value, outcomes: impl IntoIterator<Item = &'a Outcome>) -> Output {
+    let (mut foreign, mut notes) = (false, false);
+    let mut others = Vec::new();
+    for (index, outcome) in outcomes.into_iter().enumerate() {
+        foreign |= outcome.meta.untrusted;
+        notes |= outcome.meta.forgettable;
+        let brought = outcome.content.iter();
+        let mut brought = brought.filter(|block| block.as_text().is_none()).peekable();
+        if brought.peek().is_some() {
+            others.push(Block::text(format!("[of the call with the index {index}]")));
+            others.extend(brought.cloned());
+        }
+    }
+    let mut output = match others.is_empty() {
+        true => Output::default(),
+        false => Output::text(answer.to_string()),
+    };
+    output.content.append(&mut others);
+    let output = output.and_structured(answer);
+    output.untrusted_if(foreign).forgettable_if(notes)
 }

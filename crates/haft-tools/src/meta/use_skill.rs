@@ -51,7 +51,12 @@ impl Tool for UseSkill {
         };
         if let Some(file) = &self.file {
             let text = skills.read(&card.name, file)?;
-            let answer = json!({"command": card.name, "file": file});
+            let answer = json!({
+                "command": card.name,
+                "description": card.description,
+                "file": file,
+                "content": text,
+            });
             return Ok(Output::text(text).and_structured(answer));
         }
         let skill = skills.load(&card.name)?;

@@ -86,6 +86,7 @@ impl Tool for Read {
 fn output(handle: &str, found: Found) -> Output {
     let mut structured = json!({
         "handle": handle,
+        "content": found.text,
         "lines": found.lines,
         "first": found.first,
         "last": found.last,

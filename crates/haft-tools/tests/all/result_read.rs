@@ -35,6 +35,8 @@ fn a_kept_result_is_read_by_lines_and_by_regex() {
     check(json!({"regex": "three"}), "1-one\n2-two\n3:three\n4-four");
     check(json!({"regex": "zzz"}), "[no line matches]");
     check(json!({"regex": "o", "lines": "3-"}), "3-three\n4:four");
+    let read = f.call("result.read", json!({"handle": handle, "lines": "2"}));
+    assert_eq!(read.structured()["content"], "2\ttwo");
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn skills_are_found_named_and_loaded() {
     }
     let file = place.call("skill.release", &json!({"file": "list.txt"}), &[]);
     assert_eq!(text(&file).trim(), "one", "{file}");
+    assert_eq!(file["structured"]["content"], "one\n", "{file}");
     for bad in ["../../config.yaml", "/etc/passwd", "nothing"] {
         let outcome = place.call(
             "use_skill",

@@ -1,5 +1,6 @@
 //! Tools about tools, through the one pipeline: as the same caller, by the same rules.
 
+mod account;
 mod background;
 mod finding;
 mod nested;

@@ -81,7 +81,11 @@ impl Player<'_> {
         }
         let args = json!({"name": known["name"], "params": params});
         let done = self.call("execute_tool", args).await;
-        if task.tools.iter().any(|tool| done["tool"] == tool.as_str()) {
+        if task
+            .tools
+            .iter()
+            .any(|tool| done["data"]["tool"] == tool.as_str())
+        {
             self.score.right += 1;
         }
     }
