@@ -236,9 +236,10 @@ impl Session {
         view.mode(&self.standing.injection, cx) != InjectionMode::Direct
     }
 
-    /// Whether the model behind this caller has to look for its tools.
+    /// Whether the model behind this caller can look for its tools.
     pub(crate) fn is_discovering(&self, view: &View, cx: &ToolContext) -> bool {
-        view.mode(&self.standing.injection, cx) == InjectionMode::Discovery
+        let injection = &self.standing.injection;
+        injection.open_ended || view.mode(injection, cx) == InjectionMode::Discovery
     }
 
     /// A model has learned of these tools: from now on it is told their schemas.

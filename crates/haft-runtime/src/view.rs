@@ -1,5 +1,6 @@
 //! What one caller may see and call: a registry snapshot through scopes, filters and policy.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use haft_core::{Exposure, Source, ToolContext, canonical_module, module_aliases};
@@ -43,6 +44,8 @@ pub struct View {
     bound: Box<[OnceLock<Arc<Bound>>]>,
     /// Positions of the tools that can be seen; it does not change while the view lives
     seen: OnceLock<Box<[usize]>>,
+    /// The same by their actions, in lower case
+    actions: OnceLock<HashMap<Box<str>, Vec<usize>>>,
     definitions: DefinitionCache,
     /// Made when it is first asked for, so that it holds from turn to turn
     decision: OnceLock<Decision>,
@@ -70,6 +73,7 @@ impl View {
             filters,
             bound,
             seen: OnceLock::new(),
+            actions: OnceLock::new(),
             definitions,
             decision: OnceLock::new(),
             searcher: OnceLock::new(),
@@ -154,6 +158,34 @@ impl View {
     /// The tools this caller can see.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.visible().iter().map(|&index| self.entry(index))
+    }
+
+    /// By any accepted name. What is no name may be an action: it then leads to the one tool that has
+    /// it. Only tools that this caller can see count, so that others cannot be felt.
+    pub fn resolve(&self, name: &str) -> Option<usize> {
+        let named = self.snapshot.resolve(name);
+        named.or_else(|| match self.with_action(name) {
+            [only] => Some(*only),
+            _ => None,
+        })
+    }
+
+    /// The tools this caller can see that have this action, in upper or lower case.
+    pub(crate) fn with_action(&self, action: &str) -> &[usize] {
+        // No name has a space in it, and most of what is searched for has.
+        if action.contains(char::is_whitespace) {
+            return &[];
+        }
+        let actions = self.actions.get_or_init(|| {
+            let mut actions: HashMap<Box<str>, Vec<usize>> = HashMap::new();
+            for &index in self.visible() {
+                let action = self.entry(index).spec().action().to_lowercase();
+                actions.entry(action.into()).or_default().push(index);
+            }
+            actions
+        });
+        let found = actions.get(action.to_lowercase().as_str());
+        found.map_or(&[], Vec::as_slice)
     }
 
     /// The search over the tools of this view.
@@ -242,7 +274,7 @@ impl View {
     /// Up to three names close to a wrong one, of tools this caller can see.
     pub(crate) fn near(&self, wrong: &str) -> Vec<String> {
         let wanted = wrong.to_lowercase();
-        let limit = (wanted.chars().count() / 3).clamp(1, 3);
+        let limit = far(&wanted);
         let mut near: Vec<(usize, &str)> = self
             .snapshot
             .all_names()
@@ -279,6 +311,31 @@ impl View {
             .map(|entry| entry.spec().name.to_string())
             .collect()
     }
+}
+
+impl Snapshot {
+    /// Words of a scope that mean no tool, a line each, with the nearest one that does.
+    pub fn named_by_none<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        let entries = self.entries();
+        let means_none = |word: &&str| !entries.iter().any(|entry| names(word, entry));
+        let modules = entries.iter().map(|entry| &entry.spec().module);
+        let modules: BTreeSet<String> = modules.map(|module| format!("{module}.*")).collect();
+        let told = |word: &str| {
+            let known = self.all_names().map(|(name, _)| name);
+            let known = known.chain(modules.iter().map(String::as_str));
+            let near = known.map(|name| (strsim::osa_distance(word, name), name));
+            match near.min().filter(|(distance, _)| *distance <= far(word)) {
+                Some((_, name)) => format!("`{word}` names no tool; did you mean `{name}`?"),
+                None => format!("`{word}` names no tool"),
+            }
+        };
+        words.into_iter().filter(means_none).map(told).collect()
+    }
+}
+
+/// How many letters of a word may be wrong for it to be a slip.
+fn far(word: &str) -> usize {
+    (word.chars().count() / 3).clamp(1, 3)
 }
 
 /// Whether a word of a scope or toolset means this tool: `*`, `module.*`, or any of its names.

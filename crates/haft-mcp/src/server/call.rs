@@ -108,11 +108,7 @@ async fn one(server: &Server, session: &Session, call: Call, revision: Revision)
     let name = call.name.clone();
     let outcome = server.runtime.call(session, call).await;
     let unknown = outcome.code() == Some(ErrorCode::NotAvailable)
-        && session
-            .view(&server.runtime)
-            .snapshot()
-            .resolve(&name)
-            .is_none();
+        && session.view(&server.runtime).resolve(&name).is_none();
     match &outcome.error {
         // A tool that does not exist is a mistake in the request, not a result.
         Some(error) if unknown => {

@@ -103,6 +103,7 @@ async fn failure_is_an_answer_and_an_unknown_tool_a_mistake() {
     )
     .await;
     check(json!({"name": "test__online"}), "true not_available: ").await;
+    check(json!({"name": "Online"}), "true not_available: ").await;
     check(json!({"name": "test__echo", "arguments": [1]}), "-32602").await;
     check(json!({"arguments": {}}), "-32602").await;
     check(

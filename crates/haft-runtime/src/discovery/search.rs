@@ -106,10 +106,10 @@ impl Runtime {
         }
     }
 
-    /// The tool that the whole query is a name of, whichever of its names, if this caller could call
-    /// it now.
+    /// The tool that the whole query is a name of, whichever of its names, or the action, if this
+    /// caller could call it now.
     fn named(&self, session: &Session, view: &View, query: &str) -> Option<Arc<Entry>> {
-        let index = view.snapshot().resolve(query.trim())?;
+        let index = view.resolve(query.trim())?;
         let entry = view.entry(index);
         let there = view.outside(index).is_none()
             && view.bound(index).visible()
@@ -122,7 +122,7 @@ impl Runtime {
     pub fn whereabouts(&self, session: &Session, query: &str, name: &str) -> Whereabouts {
         let view = session.view(self);
         let snapshot = view.snapshot();
-        let Some(index) = snapshot.resolve(name) else {
+        let Some(index) = view.resolve(name) else {
             let bad = snapshot.quarantined().iter().find(|bad| bad.name == name);
             return match bad {
                 Some(bad) => Whereabouts::Quarantined {
@@ -147,7 +147,7 @@ impl Runtime {
         if let Some(reason) = session.unavailable(entry) {
             return Whereabouts::Unavailable { tool, reason };
         }
-        if snapshot.resolve(query.trim()) == Some(index) {
+        if view.resolve(query.trim()) == Some(index) {
             let (rank, nothing_fits) = (1, false);
             return Whereabouts::Ranked {
                 tool,

@@ -261,8 +261,8 @@ impl Snapshot {
         self.names.api(api_name).map(|index| &self.entries[index])
     }
 
-    /// By any accepted name: exact, alias, API form, then ignoring case where only one tool
-    /// fits. Nothing is guessed.
+    /// By any accepted name: exact, alias, API form, ignoring case where only one tool fits, then
+    /// with the first `_` for a dot. Nothing is guessed.
     pub fn resolve(&self, name: &str) -> Option<usize> {
         self.names.resolve(name)
     }

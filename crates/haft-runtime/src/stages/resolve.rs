@@ -1,5 +1,5 @@
-//! resolve: any accepted name leads to one tool. An unknown one is answered with names that are
-//! near; nothing runs on a guess.
+//! resolve: any accepted name leads to one tool, and so does an action that only one tool has. An
+//! unknown name is answered with names that are near; nothing runs on a guess.
 
 use std::sync::Arc;
 
@@ -8,12 +8,14 @@ use haft_core::ToolError;
 use crate::flight::Flight;
 use crate::visible;
 
+/// Tools named where nothing is near and nothing can be searched.
+const NAMED: usize = 15;
+
 /// The tool's position in the view.
 pub(crate) fn name(flight: &mut Flight<'_>) -> Result<usize, ToolError> {
     let asked = &flight.cx.tool;
     let index = flight
         .view
-        .snapshot()
         .resolve(asked)
         .ok_or_else(|| unknown(flight, asked))?;
     let spec = flight.view.entry(index).spec();
@@ -37,7 +39,16 @@ fn unknown(flight: &Flight<'_>, asked: &Arc<str>) -> ToolError {
     {
         return ToolError::not_available(format!("tool `{shown}` is quarantined: {}", bad.reason));
     }
+    let named = |tools: &[usize]| -> Vec<String> {
+        let tools = tools.iter().take(NAMED);
+        let names = tools.map(|&index| view.entry(index).spec().name.to_string());
+        names.collect()
+    };
     let error = ToolError::not_available(format!("Unknown tool: `{shown}`"));
+    let several = named(view.with_action(asked));
+    if !several.is_empty() {
+        return error.hint(format!("several end in it: {}", quoted(&several)));
+    }
     let near = if asked.len() <= 200 {
         view.near(asked)
     } else {
@@ -53,7 +64,10 @@ fn unknown(flight: &Flight<'_>, asked: &Arc<str>) -> ToolError {
         _ if flight.session.is_discovering(view, &flight.cx) => {
             error.hint("say in `search_tools` what you want to do")
         }
-        _ => error.hint("list the tools with `haft tools`"),
+        _ => {
+            let some = quoted(&named(view.visible()));
+            error.hint(format!("tools: {some}; `haft tools` lists all"))
+        }
     }
 }
 

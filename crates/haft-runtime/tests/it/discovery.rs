@@ -16,6 +16,8 @@ const QUERIES: &[&str] = &[
     "ChaFod",
     "转账",
     "temp",
+    "BFCL4",
+    "bfcl5",
 ];
 
 fn house_with(specs: impl IntoIterator<Item = ToolSpec>) -> House {
@@ -53,12 +55,24 @@ fn names(search: &Search) -> Vec<String> {
     hits.map(|hit| hit.entry.spec().name.to_string()).collect()
 }
 
+/// The same tool on another server.
+fn twin(spec: &ToolSpec) -> ToolSpec {
+    let name = format!("mcp.twin.{}", spec.action());
+    let schema = spec.input_schema.clone();
+    let mut twin = ToolSpec::new(name, spec.description.clone(), schema);
+    twin.source = Source::Mcp("twin".into());
+    twin
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
     fn denied_tools_leave_no_trace(seen in prop::collection::vec(any::<bool>(), 80)) {
-        let specs: Vec<ToolSpec> = catalogue("bfcl").into_iter().take(80).collect();
+        let mut specs: Vec<ToolSpec> = catalogue("bfcl").into_iter().take(75).collect();
+        // Two servers with the same tools: which of them an action leads to depends on both.
+        let twins: Vec<ToolSpec> = specs[..5].iter().map(twin).collect();
+        specs.extend(twins);
         let denied: Vec<String> = specs.iter().zip(&seen)
             .filter(|(_, seen)| !**seen).map(|(spec, _)| spec.name.to_string()).collect();
         let allowed = specs.iter().zip(&seen).filter(|(_, seen)| **seen).map(|(spec, _)| spec.clone());
@@ -91,6 +105,7 @@ fn the_owner_learns_why_a_tool_was_not_found() {
         why("test.online"),
         Whereabouts::Unavailable { .. }
     ));
+    assert!(matches!(why("ONLINE"), Whereabouts::Unavailable { .. }));
     assert_eq!(why("no.such"), Whereabouts::Unknown);
     let ranks: Vec<usize> = specs
         .iter()

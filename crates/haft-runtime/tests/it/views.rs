@@ -200,3 +200,51 @@ fn definitions_in_every_shape_are_stable_until_something_changes() {
     assert_eq!(mcp["inputSchema"], openai["function"]["parameters"]);
     assert_eq!(mcp["annotations"]["readOnlyHint"], true);
 }
+
+/// The action alone is a name where one tool has it, of those that the caller can see.
+#[tokio::test]
+async fn an_action_leads_to_the_one_tool_that_has_it() {
+    let house = furnished();
+    let mut twin = plain("mcp.web.log");
+    twin.source = Source::Mcp("web".into());
+    twin.repeat = haft_core::Repeat::Read;
+    let registry = house.runtime.registry();
+    registry.register(Arc::new(Plain(twin)), None).unwrap();
+    let more = Arc::new(Plain(plain("core.more")));
+    registry.register(more, None).unwrap();
+    let told = async |session: &Session, name: &str| {
+        let outcome = house
+            .runtime
+            .call(session, Call::new(name, json!({})))
+            .await;
+        match &outcome.error {
+            None => format!("ok {}", outcome.tool),
+            Some(error) => format!(
+                "{} {}: {}; {}",
+                error.code,
+                outcome.tool,
+                error.message,
+                error.hint.as_deref().unwrap_or_default()
+            ),
+        }
+    };
+    let all = house.session("s");
+    assert_eq!(told(&all, "GET").await, "ok mcp.web.get");
+    assert_eq!(
+        told(&all, "log").await,
+        "not_available log: Unknown tool: `log`; several end in it: `mcp.git.log`, `mcp.web.log`"
+    );
+    let risky = told(&all, "Risky").await;
+    assert!(risky.starts_with("input_invalid test.risky"), "{risky}");
+    let narrow = all.scoped(Scope {
+        allowed: None,
+        denied: vec!["mcp.git.*".into(), "test.mix".into()],
+    });
+    assert_eq!(told(&narrow, "log").await, "ok mcp.web.log");
+    let mix = told(&narrow, "mix").await;
+    assert!(mix.contains("Unknown tool: `mix`"), "{mix}");
+    assert!(!mix.contains("test.mix"), "{mix}");
+    let nothing = told(&all, "zzzzzzzz").await;
+    assert!(nothing.contains("; tools: `test.echo`, "), "{nothing}");
+    assert_eq!(nothing.matches("`, `").count(), 14, "{nothing}");
+}

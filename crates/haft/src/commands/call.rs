@@ -78,9 +78,9 @@ fn set(args: &mut Value, setting: &str, house: &House, tool: &str) -> Result<()>
             "`--set` needs arguments that are a JSON object".to_owned()
         ));
     };
-    let snapshot = house.runtime.registry().snapshot();
-    let wants_text = snapshot.resolve(tool).is_some_and(|index| {
-        let spec = snapshot.entries()[index].spec();
+    let view = house.session.view(&house.runtime);
+    let wants_text = view.resolve(tool).is_some_and(|index| {
+        let spec = view.snapshot().entries()[index].spec();
         let key = spec.parameter_aliases.get(key).map_or(key, String::as_str);
         spec.input_schema["properties"][key]["type"] == "string"
     });

@@ -190,6 +190,26 @@ fn a_client_of_haft_mcp_is_shown_what_fits() {
     assert_eq!(chosen, all, "what finds tools is there whatever was chosen");
 }
 
+#[test]
+fn a_choice_that_fits_no_tool_is_told() {
+    let place = Place::new();
+    let complaints = |tools: &str| place.run_with_input(&["mcp", "--tools", tools], b"").err;
+    let told = complaints("fiel.read, git.*,gti.*,zzzzzzzz");
+    for line in [
+        "`fiel.read` names no tool; did you mean `file.read`?",
+        "`gti.*` names no tool; did you mean `git.*`?",
+        "`zzzzzzzz` names no tool",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    assert!(!told.contains("`git.*` names"), "{told}");
+    assert_eq!(complaints("file.*,Bash,filesystem.read"), "");
+    place.config("mcp: {servers: {far: {command: no-such-server}}}");
+    let open_ended = complaints("mcp.far.*,fiel.read");
+    assert!(open_ended.contains("`fiel.read` names"), "{open_ended}");
+    assert!(!open_ended.contains("`mcp.far.*` names"), "{open_ended}");
+}
+
 /// The names that `haft tools inject` says a model is shown.
 fn listed_by_the_cli(mode: &str) -> Vec<String> {
     let place = Place::with_config(&format!("runtime: {{tool_injection: {mode}}}"));

@@ -53,6 +53,8 @@ fn a_name_an_alias_and_an_api_name_come_first() {
         ("file_read", "file.read"),
         (" FILE.READ ", "file.read"),
         ("search_tools", "search_tools"),
+        ("FORGET", "memory.forget"),
+        ("undo", "file.undo"),
     ] {
         assert_eq!(first(&search(&place, query, &[])), want, "{query}");
     }

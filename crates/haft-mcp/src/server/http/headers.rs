@@ -4,7 +4,7 @@
 use axum::http::HeaderMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use haft_runtime::Snapshot;
+use haft_runtime::View;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -63,11 +63,7 @@ pub(super) fn speaks_for_itself(headers: &HeaderMap, kind: &Kind<'_>) -> bool {
 }
 
 /// Headers and body agree, and what is needed is there.
-pub(super) fn agree(
-    headers: &HeaderMap,
-    kind: &Kind<'_>,
-    snapshot: &Snapshot,
-) -> Result<(), RpcError> {
+pub(super) fn agree(headers: &HeaderMap, kind: &Kind<'_>, view: &View) -> Result<(), RpcError> {
     let mismatch = |text: String| Err(RpcError::new(code::HEADER_MISMATCH, text));
     let (Kind::Request { method, .. } | Kind::Notification { method, .. }) = kind else {
         return Ok(());
@@ -111,12 +107,10 @@ pub(super) fn agree(
         Some(_) => return mismatch(format!("`Mcp-Name` does not say `{expected}`")),
         None => return mismatch("`Mcp-Name` is missing".into()),
     }
-    let tool = snapshot
-        .resolve(&expected)
-        .filter(|_| method == "tools/call");
+    let tool = view.resolve(&expected).filter(|_| method == "tools/call");
     match tool {
         Some(index) => {
-            let schema = &snapshot.entries()[index].spec().input_schema;
+            let schema = &view.snapshot().entries()[index].spec().input_schema;
             arguments_agree(headers, schema, params(kind))
         }
         None => Ok(()),

@@ -133,8 +133,8 @@ fn seat(service: &Service, headers: &HeaderMap, kind: &Kind<'_>) -> Result<Seat,
     };
     let bad = |error: RpcError| Box::new(failure(id, &error, StatusCode::BAD_REQUEST));
     if headers::speaks_for_itself(headers, kind) {
-        let snapshot = service.server.runtime.registry().snapshot();
-        headers::agree(headers, kind, &snapshot).map_err(bad)?;
+        let view = service.server.session.view(&service.server.runtime);
+        headers::agree(headers, kind, &view).map_err(bad)?;
         return Ok(Seat {
             connection: Connection::new(service.server.clone(), Stay::Alone),
             stateless: true,

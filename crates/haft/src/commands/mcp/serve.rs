@@ -42,7 +42,7 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
     let house = House::open(&command.seat, wants)?;
     // Standard output belongs to the protocol; what a person should know goes to standard error.
     fail::notices(&house.loaded.notices);
-    let session = session(&house, command.tools, command.discovery);
+    let session = session(&house, &command.tools, command.discovery);
     // The same session, to end what its calls leave running.
     let left = session.for_request(house.cancel.clone(), None, None);
     let server = Arc::new(server(session, &house)?);
@@ -84,14 +84,21 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
 }
 
 /// The client's session: with the tools that were chosen, and those that find them.
-fn session(house: &House, mut tools: Vec<String>, discovery: bool) -> Session {
+fn session(house: &House, tools: &[String], discovery: bool) -> Session {
     let mut injection = house.session.injection().clone();
+    let snapshot = house.runtime.registry().snapshot();
+    let mut tools: Vec<String> = tools.iter().map(|word| word.trim().to_owned()).collect();
+    // Which tools a server has that nobody has looked at, nobody knows.
+    let words = tools.iter().map(String::as_str);
+    let known = words.filter(|word| !injection.open_ended || !word.starts_with("mcp"));
+    for line in snapshot.named_by_none(known) {
+        fail::notice(&format!("`--tools`: {line}"));
+    }
     if discovery && injection.context_window.is_none() {
         // What is found joins the list, but not without end.
         injection.context_window = Some(USUAL_CONTEXT);
     }
     if discovery && !tools.is_empty() {
-        let snapshot = house.runtime.registry().snapshot();
         let entries = snapshot.entries().iter();
         let metas = entries.filter(|entry| entry.spec().is_meta());
         tools.extend(metas.map(|entry| entry.spec().name.to_string()));
