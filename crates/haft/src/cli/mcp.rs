@@ -21,7 +21,7 @@ pub(crate) struct Mcp {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
     /// Tokens of the model's context; where the schemas do not fit, less of the tools is shown
-    /// [default: as the config says]
+    /// [default: as the config says, or enough for all: clients have means of their own]
     #[arg(long, value_name = "N")]
     pub(crate) context_window: Option<u64>,
     /// Show the meta-tools, with which the rest is found, in the place of all schemas

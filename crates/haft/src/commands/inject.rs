@@ -3,11 +3,17 @@
 use anyhow::Result;
 use haft_runtime::{Decision, InjectionMode};
 
+use super::tools::USUAL_CONTEXT;
 use crate::cli::ShapeName;
 use crate::terminal::{print, show, table};
 use crate::wiring::House;
 
-pub(super) fn run(house: &House, as_json: bool, shape: Option<ShapeName>) -> Result<u8> {
+pub(super) fn run(
+    house: &House,
+    as_json: bool,
+    shape: Option<ShapeName>,
+    window_is_told: bool,
+) -> Result<u8> {
     if let Some(shape) = shape {
         let definitions = house.session.definitions(&house.runtime, shape.into());
         print::raw(definitions.json().as_bytes())?;
@@ -36,6 +42,12 @@ pub(super) fn run(house: &House, as_json: bool, shape: Option<ShapeName>) -> Res
         &["", "tokens"],
         rows.map(|(what, tokens)| vec![what.to_owned(), tokens.to_string()]),
     );
+    if !window_is_told {
+        print::line(&format!(
+            "for a context of {USUAL_CONTEXT} tokens: say how many there are with \
+             `--context-window` or in the config. `haft mcp` shows all tools until one of them does",
+        ));
+    }
     Ok(0)
 }
 

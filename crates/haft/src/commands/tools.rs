@@ -41,15 +41,15 @@ pub(crate) fn run(command: cli::Tools) -> Result<u8> {
             definitions,
             seat,
         }) => {
-            let house = open_for_model(&seat, context_window)?;
-            inject::run(&house, json, definitions)
+            let (house, told) = open_for_model(&seat, context_window)?;
+            inject::run(&house, json, definitions, told)
         }
         Some(ToolsAction::Prompt {
             mode,
             context_window,
             seat,
         }) => {
-            let house = open_for_model(&seat, context_window)?;
+            let (house, _) = open_for_model(&seat, context_window)?;
             let prompt = house.session.prompt(&house.runtime, mode.into());
             print::raw(prompt.as_bytes())?;
             Ok(0)
@@ -63,18 +63,19 @@ fn open(seat: &Seat) -> Result<House> {
     open_with(seat, None)
 }
 
-/// As a model finds it; one of which nobody tells the context has the usual one.
-fn open_for_model(seat: &Seat, context_window: Option<u64>) -> Result<House> {
+/// As a model finds it, and whether anybody tells its context: else it has the usual one.
+fn open_for_model(seat: &Seat, context_window: Option<u64>) -> Result<(House, bool)> {
     let mut house = open_with(seat, context_window)?;
     let injection = house.session.injection();
-    if injection.context_window.is_none() {
+    let told = injection.context_window.is_some();
+    if !told {
         let usual = Injection {
             context_window: Some(USUAL_CONTEXT),
             ..injection.clone()
         };
         house.session = house.session.injecting(usual);
     }
-    Ok(house)
+    Ok((house, told))
 }
 
 fn open_with(seat: &Seat, context_window: Option<u64>) -> Result<House> {

@@ -151,8 +151,8 @@ pub(crate) struct RuntimeSection {
     #[schemars(range(min = 1, max = 86_400_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_timeout_ms: Option<u64>,
-    /// Tokens of the context of models that neither an agent's brain nor a provider tells about;
-    /// every tool is shown if not given
+    /// Tokens of the context of models that neither an agent's brain nor a provider tells about; if
+    /// not given, MCP clients are shown every tool, and `haft tools inject` reckons with 8000
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) context_window: Option<u64>,
     /// How much of the tools models are shown, whatever fits; by what fits if not given

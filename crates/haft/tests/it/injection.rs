@@ -34,7 +34,14 @@ fn the_decision_and_its_numbers_are_shown() {
     place
         .run(["tools", "inject"])
         .exits(0)
-        .says("compact_direct");
+        .says("compact_direct")
+        .says("for a context of 8000 tokens");
+    let told = place.run(["tools", "inject", "--context-window", "9000"]);
+    assert!(
+        !told.exits(0).out.contains("for a context of"),
+        "{}",
+        told.out
+    );
     place
         .run(["tools", "inject", "--context-window", "many"])
         .exits(2);
