@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use haft_core::canonical_module;
-use haft_runtime::{Entry, Injection};
+use haft_runtime::{Entry, Injection, visible};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -109,11 +109,13 @@ fn list(seat: &Seat, as_json: bool) -> Result<u8> {
     }
     let rows = view.tools().map(|entry| {
         let listed = Listed::of(&house, entry);
-        vec![
-            entry.spec().name.to_string(),
-            listed.verdict,
-            first_sentence(&entry.spec().description),
-        ]
+        let what = first_sentence(&entry.spec().description);
+        let (verdict, what) = match listed.unavailable {
+            None => (listed.verdict, what),
+            Some(reason) => ("unavailable".to_owned(), format!("{what} [{reason}]")),
+        };
+        let what = visible(&what).replace('\n', " ");
+        vec![visible(&entry.spec().name), verdict, what]
     });
     table::print(&["tool", "policy", "what it does"], rows);
     Ok(0)
@@ -162,6 +164,10 @@ fn show_one(seat: &Seat, name: &str, as_json: bool) -> Result<u8> {
     print::line(&format!("\n{}\n", spec.description));
     let facts = [
         ("policy", listed.verdict),
+        (
+            "unavailable",
+            or_dash(listed.unavailable.unwrap_or_default()),
+        ),
         ("risk", word(&spec.risk)),
         ("repeat", word(&spec.repeat)),
         ("effects", or_dash(spec.side_effects.join("; "))),

@@ -69,6 +69,26 @@ fn tools_are_listed_for_programs_and_for_people() {
 }
 
 #[test]
+fn a_tool_that_is_not_available_is_not_listed_as_allowed() {
+    let place = Place::with_config("isolation: {level: air-gapped}");
+    let ran = place.run(["tools"]);
+    let line = |name: &str| {
+        let mut lines = ran.out.lines();
+        let line = lines.find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let app = line("call_app");
+    assert!(app.starts_with("call_app unavailable "), "{app}");
+    assert!(app.ends_with("[no app is configured]"), "{app}");
+    assert!(line("file.read").contains(" unavailable "), "{}", ran.out);
+    assert!(line("system.info").contains(" allow "), "{}", ran.out);
+    place
+        .run(["tools", "show", "call_app"])
+        .exits(0)
+        .says("no app is configured");
+}
+
+#[test]
 fn one_tool_is_shown_by_any_of_its_names() {
     let place = Place::new();
     for name in ["shell.exec", "Bash", "shell__exec", "SHELL.EXEC"] {
