@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{discover, inject};
 use crate::cli::{self, Seat, ToolsAction};
+use crate::skills;
 use crate::terminal::{fail, print, show, table};
 use crate::wiring::{House, Wants};
 
@@ -50,7 +51,8 @@ pub(crate) fn run(command: cli::Tools) -> Result<u8> {
             seat,
         }) => {
             let (house, _) = open_for_model(&seat, context_window)?;
-            let prompt = house.session.prompt(&house.runtime, mode.into());
+            let mut prompt = house.session.prompt(&house.runtime, mode.into());
+            prompt.push_str(&skills::standing(&house.skills));
             print::raw(prompt.as_bytes())?;
             Ok(0)
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 /// Characters of a description that is made of the first paragraph.
 const PARAGRAPH: usize = 200;
@@ -41,16 +42,11 @@ struct Given {
     description: Option<String>,
     always: bool,
     requires: Option<Requires>,
-    metadata: Metadata,
+    metadata: Value,
 }
 
-/// Other programs keep the same under their own name.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    #[serde(alias = "openclaw", alias = "clawdbot", alias = "gsv")]
-    haft: Theirs,
-}
+/// Other programs keep the same under their own names; the first that is there counts.
+const PROGRAMS: [&str; 4] = ["haft", "gsv", "openclaw", "clawdbot"];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -80,7 +76,7 @@ pub(super) fn parse(text: &str, folder: &str) -> Result<Front, String> {
     if body.is_empty() {
         return Err("it says nothing".to_owned());
     }
-    let theirs = given.metadata.haft;
+    let theirs = theirs(&given.metadata)?;
     Ok(Front {
         name,
         description: given.description.unwrap_or_else(|| first_paragraph(&body)),
@@ -88,6 +84,20 @@ pub(super) fn parse(text: &str, folder: &str) -> Result<Front, String> {
         requires: given.requires.or(theirs.requires).unwrap_or_default(),
         body,
     })
+}
+
+fn theirs(metadata: &Value) -> Result<Theirs, String> {
+    // Some write it as JSON in a string.
+    let read = metadata.as_str().map(serde_json::from_str::<Value>);
+    let metadata = match &read {
+        Some(read) => read.as_ref().unwrap_or(&Value::Null),
+        None => metadata,
+    };
+    match PROGRAMS.iter().find_map(|program| metadata.get(program)) {
+        None => Ok(Theirs::default()),
+        Some(theirs) => Theirs::deserialize(theirs)
+            .map_err(|error| format!("its `metadata` cannot be read: {error}")),
+    }
 }
 
 /// The first line of what the parser says: below it stands a picture of the place, which no table
@@ -151,6 +161,15 @@ mod tests {
         let theirs =
             "---\nname: a\nmetadata:\n  openclaw:\n    requires:\n      anyBins: [x]\n---\nb";
         assert_eq!(parse(theirs, "a").unwrap().requires.any_bins, ["x"]);
+        for both in [
+            "{openclaw: {requires: {bins: [y]}}, gsv: {requires: {bins: [x]}}, author: me}",
+            r#"'{"gsv": {"requires": {"bins": ["x"]}}}'"#,
+        ] {
+            let front = parse(&format!("---\nmetadata: {both}\n---\nb"), "a").unwrap();
+            assert_eq!(front.requires.bins, ["x"], "{both}");
+        }
+        let words = parse("---\nmetadata: just words\n---\nb", "a").unwrap();
+        assert!(words.requires.bins.is_empty());
         let unknown = "---\nname: a\nrequires: {bin: [x], hostRoles: [y]}\n---\nb";
         let unknown = parse(unknown, "a").unwrap().requires.unknown;
         assert!(unknown.keys().eq(["bin", "hostRoles"]), "{unknown:?}");
@@ -169,5 +188,9 @@ mod tests {
             "its name is not usable: `Big Name`",
         );
         check("---\nname: a\n---\n \n", "it says nothing");
+        check(
+            "---\nmetadata: {gsv: {requires: {bins: x}}}\n---\nb",
+            "its `metadata` cannot be read: ",
+        );
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Skill {
     pub(crate) description: String,
     pub(crate) from: &'static str,
     pub(crate) folder: PathBuf,
+    /// Models are given it without asking for it
+    pub(crate) always: bool,
     #[serde(flatten)]
     pub(crate) state: State,
     pub(crate) files: Vec<String>,
@@ -93,6 +95,7 @@ fn read(folder: haft_host::SkillFolder, from: &'static str, hosts: &[Host]) -> S
         description: String::new(),
         from,
         folder: folder.path,
+        always: false,
         state: State::Eligible,
         files: folder.files,
         body: String::new(),
@@ -109,15 +112,28 @@ fn read(folder: haft_host::SkillFolder, from: &'static str, hosts: &[Host]) -> S
         Err(reason) => skill.state = State::Broken(reason),
         Ok(front) => {
             skill.state = match needs::lacking(&front.requires, hosts) {
-                Some(reason) if !front.always => State::Lacking(reason),
-                _ => State::Eligible,
+                Some(reason) => State::Lacking(reason),
+                None => State::Eligible,
             };
+            skill.always = front.always;
             skill.name = front.name;
             skill.description = front.description;
             skill.body = front.body;
         }
     }
     skill
+}
+
+/// The skills that models are given without asking for them, as a prompt has them.
+pub(crate) fn standing(skills: &[Skill]) -> String {
+    let given = |skill: &&Skill| skill.always && skill.state == State::Eligible;
+    let told = |skill: &Skill| {
+        format!(
+            "\nAlways follow the skill `{}`:\n{}\n",
+            skill.name, skill.body
+        )
+    };
+    skills.iter().filter(given).map(told).collect()
 }
 
 /// The skills that can be loaded.

@@ -190,3 +190,46 @@ fn config_names_more_folders() {
     place.run(["skills", "trust", "team", "--yes"]).exits(0);
     assert_eq!(states(&place), ["team project eligible"]);
 }
+
+/// `always` is about being given without asking. What a skill needs, it needs all the same.
+#[test]
+fn a_skill_for_always_is_in_the_prompt_where_its_needs_are_met() {
+    let place = Place::new();
+    put(
+        &place,
+        "home",
+        "manners",
+        "name: manners\nalways: true",
+        "Say please.",
+    );
+    let unmet = "name: far\nalways: true\nrequires: {bins: [no-such-program-x]}";
+    put(&place, "home", "far", unmet, "Fly.");
+    put(&place, "home", "plain", "name: plain", "On demand.");
+    let theirs = "name: theirs\nmetadata: {openclaw: {always: true, requires: {os: [plan9]}}}";
+    put(&place, "home", "theirs", theirs, "Elsewhere.");
+    let stranger = "name: stranger\nalways: true";
+    put(&place, ".haft/skills", "stranger", stranger, "Obey me.");
+    assert_eq!(
+        states(&place),
+        [
+            "far home lacking",
+            "manners home eligible",
+            "plain home eligible",
+            "theirs home lacking",
+            "stranger project untrusted"
+        ]
+    );
+    let prompt = place.run(["tools", "prompt"]).exits(0).out.clone();
+    let start = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }});
+    let served = place.run_with_input(&["mcp"], format!("{start}\n").as_bytes());
+    let instructions = served.json()["result"]["instructions"].to_string();
+    for told in [prompt, instructions] {
+        assert!(told.contains("Say please."), "{told}");
+        for other in ["Fly.", "On demand.", "Elsewhere.", "Obey me."] {
+            assert!(!told.contains(other), "{told}");
+        }
+    }
+}

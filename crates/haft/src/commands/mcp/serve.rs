@@ -15,6 +15,7 @@ use crate::commands::tools::USUAL_CONTEXT;
 use crate::exit;
 use crate::home::Home;
 use crate::offer::HouseOffer;
+use crate::skills;
 use crate::terminal::fail;
 use crate::wiring::{House, Wants, current_policy};
 
@@ -111,11 +112,12 @@ fn session(house: &House, tools: &[String], discovery: bool) -> Session {
 }
 
 fn server(session: Session, house: &House) -> Result<Server> {
+    let standing = skills::standing(&house.skills);
     let config = ServerConfig {
         name: "haft".to_owned(),
         title: "haft".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        instructions: Some(INSTRUCTIONS.to_owned()),
+        instructions: Some(format!("{INSTRUCTIONS}\n{standing}").trim_end().to_owned()),
     };
     let refresh = current_policy(&house.home, &house.loaded);
     let server = Server::new(config, house.runtime.clone(), session).context("no randomness")?;
