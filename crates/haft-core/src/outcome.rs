@@ -95,6 +95,8 @@ pub struct OutputBody {
     pub handle: Option<String>,
     /// Somebody else wrote a part of it, whatever the tool says of itself
     pub untrusted: bool,
+    /// How many of the first blocks are ours although others wrote a part of the answer
+    pub ours: usize,
     /// Notes stand in it, which may be forgotten
     pub forgettable: bool,
     /// Characters of the whole result, where `handle` holds more than `content`
@@ -140,6 +142,14 @@ impl Output {
     #[must_use]
     pub fn untrusted_if(mut self, untrusted: bool) -> Self {
         self.untrusted = untrusted;
+        self
+    }
+
+    /// Somebody else wrote the blocks after the first few.
+    #[must_use]
+    pub fn untrusted_after(mut self, ours: usize) -> Self {
+        self.untrusted = true;
+        self.ours = ours;
         self
     }
 

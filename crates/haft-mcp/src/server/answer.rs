@@ -104,6 +104,10 @@ pub(super) fn outcome(outcome: &Outcome, revision: Revision, config: &ServerConf
     if let Some(handle) = &outcome.meta.handle {
         meta.insert("haft/handle".into(), handle.as_str().into());
     }
+    // Texts carry their marks; what programs read has to be the answer's own.
+    if outcome.meta.untrusted {
+        meta.insert("haft/untrusted".into(), true.into());
+    }
     if stateless && let Value::Object(ours) = server_meta(config) {
         meta.extend(ours);
     }

@@ -113,6 +113,21 @@ async fn failure_is_an_answer_and_an_unknown_tool_a_mistake() {
     .await;
 }
 
+/// Texts carry their marks; that programs can tell, the answer carries one too.
+#[tokio::test]
+async fn what_strangers_wrote_is_marked_for_programs_too() {
+    let mut client = Client::of(House::builder());
+    client.initialize("2025-11-25", json!({})).await;
+    for (name, mark) in [("test__stranger", json!(true)), ("test__echo", Value::Null)] {
+        let call = json!({"name": name, "arguments": {"text": "hi"}});
+        let answer = client.request("tools/call", call).await;
+        assert_eq!(
+            answer["result"]["_meta"]["haft/untrusted"], mark,
+            "{answer}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn bad_messages_are_told_and_the_stream_goes_on() {
     let mut client = Client::of(House::builder());

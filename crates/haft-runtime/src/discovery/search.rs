@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use haft_core::Category;
+use haft_core::{Category, Source};
 use haft_search::{ScoreParts, Searcher};
 use serde::Serialize;
 
@@ -169,17 +169,19 @@ impl Runtime {
     /// The groups of tools that this caller can call now, by name.
     pub fn categories(&self, session: &Session) -> Vec<Category> {
         let view = session.view(self);
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut groups: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
         for entry in self.findable(session, &view) {
-            *counts.entry(entry.spec().module.as_str()).or_default() += 1;
+            let group = groups.entry(entry.spec().module.as_str());
+            group.or_default().push(entry);
         }
-        counts
+        let built_in = |entry: &&Entry| *entry.source() == Source::Builtin;
+        groups
             .into_iter()
-            .map(|(id, tool_count)| Category {
+            .map(|(id, entries)| Category {
                 id: id.to_owned(),
                 summary: summary(&view, id),
-                ours: view.snapshot().module(id).is_some(),
-                tool_count,
+                ours: view.snapshot().module(id).is_some() || entries.iter().all(built_in),
+                tool_count: entries.len(),
             })
             .collect()
     }

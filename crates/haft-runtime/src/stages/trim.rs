@@ -62,7 +62,8 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
         flight.meta.truncated |= structured::fit(value, budget, flight.meta.handle.as_deref());
     }
     if is_untrusted {
-        for block in &mut output.content {
+        let ours = output.ours;
+        for block in output.content.iter_mut().skip(ours) {
             if let Block::Text { text, .. } = block {
                 *text = untrusted::seal(text, &flight.cx.tool);
             }
@@ -112,6 +113,7 @@ fn joined(output: &Output) -> String {
 
 /// One text block in the place of all; images stay.
 fn replace_text(output: &mut Output, text: String) {
+    output.ours = 0;
     output
         .content
         .retain(|block| !matches!(block, Block::Text { .. }));

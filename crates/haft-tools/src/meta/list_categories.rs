@@ -1,4 +1,6 @@
-use haft_core::{CallTools, Exposure, Output, Repeat, Tool, ToolContext, ToolResult, ToolSpec};
+use haft_core::{
+    CallTools, Category, Exposure, Output, Repeat, Tool, ToolContext, ToolResult, ToolSpec,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -20,14 +22,23 @@ impl Tool for ListCategories {
     }
 
     async fn run(self, tools: &CallTools, cx: &ToolContext) -> ToolResult {
-        let categories = tools.categories(cx)?;
-        let total: usize = categories.iter().map(|category| category.tool_count).sum();
-        let foreign = categories.iter().any(|category| !category.ours);
-        let answer = json!({
-            "categories": categories,
-            "total_categories": categories.len(),
-            "total_tools": total,
-        });
-        Ok(Output::structured(answer).untrusted_if(foreign))
+        let all = tools.categories(cx)?;
+        let total: usize = all.iter().map(|category| category.tool_count).sum();
+        let answer = |categories: &[&Category]| {
+            json!({
+                "categories": categories,
+                "total_categories": all.len(),
+                "total_tools": total,
+            })
+        };
+        let whole = answer(&all.iter().collect::<Vec<_>>());
+        let (ours, theirs): (Vec<_>, Vec<_>) = all.iter().partition(|category| category.ours);
+        if theirs.is_empty() {
+            return Ok(Output::structured(whole));
+        }
+        // Names that others chose make up the summaries of their categories.
+        let told = Output::text(answer(&ours).to_string())
+            .and_text(json!({"categories": theirs}).to_string());
+        Ok(told.and_structured(whole).untrusted_after(1))
     }
 }

@@ -118,6 +118,12 @@ fn skills_are_found_named_and_loaded() {
         has("skill__release") && has("use_skill") && !has("skill__far"),
         "{names}"
     );
+    let categories = place.call("list_categories", &json!({}), &[]);
+    assert!(text(&categories).contains("`skill`"), "{categories}");
+    assert!(
+        !text(&categories).contains("untrusted_data"),
+        "{categories}"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Finding and looking at tools.
 
-use haft_core::{Source, ToolSpec};
+use haft_core::{Block, Source, ToolSpec};
 use haft_policy::Who;
 use haft_runtime::{Filters, Injection, InjectionMode, PromptStyle, Shape};
 use haft_testkit::{House, catalogue, repeating};
@@ -185,13 +185,33 @@ async fn what_a_stranger_says_of_a_tool_is_marked() {
         ("search_tools", json!({"query": "translate text"})),
         ("get_tool", json!({"name": "mcp.two.translate"})),
         ("browse_category", json!({"category": "mcp.one"})),
-        ("list_categories", json!({})),
     ] {
         let outcome = call(&house, &session, tool, args).await;
         let text = outcome.text();
         assert!(text.starts_with("<untrusted_data id="), "{text}");
         assert_eq!(text.matches("</untrusted_data").count(), 1, "{text}");
     }
+    // Ours beside theirs: only theirs is marked.
+    let categories = call(&house, &session, "list_categories", json!({})).await;
+    let texts: Vec<&str> = categories
+        .content
+        .iter()
+        .filter_map(Block::as_text)
+        .collect();
+    let [ours, theirs] = texts[..] else {
+        panic!("{texts:?}")
+    };
+    assert!(
+        ours.starts_with("{\"categories\":[{\"id\":\"test\""),
+        "{ours}"
+    );
+    assert!(!ours.contains("translate") && ours.contains("\"total_categories\":3"));
+    assert!(theirs.starts_with("<untrusted_data id="), "{theirs}");
+    assert!(theirs.contains("translate") && categories.meta.untrusted);
+    assert_eq!(
+        answer(&categories)["categories"].as_array().unwrap().len(),
+        3
+    );
     let prompt = session.prompt(&house.runtime, PromptStyle::Text);
     let (before, rest) = prompt.split_once("<untrusted_data id=").unwrap();
     let (inside, after) = rest.split_once("</untrusted_data id=").unwrap();
