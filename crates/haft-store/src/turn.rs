@@ -141,9 +141,23 @@ impl Shared {
                 return;
             }
             more = false;
-            // Not by waiting for the next one: each would wake us, and whoever hands it over pays
-            // for that. Whoever is in a hurry wakes us.
-            std::thread::park_timeout(GATHER);
+            self.doze();
+        }
+    }
+
+    /// Let records gather. Not by waiting for the next one: each would wake us, and whoever hands it
+    /// over pays for that. Whoever is in a hurry wakes us; whoever was, while we were at work, must
+    /// not cut this short.
+    fn doze(&self) {
+        let until = Instant::now() + GATHER;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let queue = lock(&self.queue);
+            if left.is_zero() || queue.awaited > 0 || queue.is_due() {
+                return;
+            }
+            drop(queue);
+            std::thread::park_timeout(left);
         }
     }
 }
