@@ -1,7 +1,7 @@
 //! Standing in for the linker: the compiler calls us, we look up what the functions are called in
 //! this build, and hand everything on to the real one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -65,16 +65,28 @@ fn is_haft(program: &Path) -> bool {
     stem.is_some_and(|stem| stem == "haft" || stem.starts_with("haft-"))
 }
 
-/// Every function of this build whose lasting name is in the list, in its order.
+/// Every function of the list that is in this build, in its order. Where hashes have changed since the
+/// list was made, a function is known by the rest of its name; but not where that is the name of many.
 fn write_order(list: &Path, arguments: &[OsString], order: &Path) -> Result<()> {
+    const MANY: usize = 4;
     let wanted = fs::read_to_string(list).with_context(|| format!("`{}`", list.display()))?;
-    let mut found: HashMap<String, Vec<String>> = HashMap::new();
-    for symbol in symbols(arguments.iter().filter(|argument| is_code(argument)))? {
-        found.entry(lasting(&symbol)).or_default().push(symbol);
+    let here: HashSet<String> = symbols(arguments.iter().filter(|argument| is_code(argument)))?
+        .into_iter()
+        .collect();
+    let mut lookalikes: HashMap<String, Vec<&String>> = HashMap::new();
+    for symbol in &here {
+        lookalikes.entry(lasting(symbol)).or_default().push(symbol);
     }
     let mut file = fs::File::create(order)?;
-    for symbol in wanted.lines().filter_map(|name| found.get(name)).flatten() {
-        writeln!(file, "{symbol}")?;
+    for symbol in wanted.lines() {
+        let others = lookalikes.get(&lasting(symbol));
+        match others.filter(|others| others.len() <= MANY) {
+            _ if here.contains(symbol) => writeln!(file, "{symbol}")?,
+            Some(others) => others
+                .iter()
+                .try_for_each(|other| writeln!(file, "{other}"))?,
+            None => {}
+        }
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::workspace::{Workspace, cargo};
 pub(crate) use link::{acting_as_linker, link};
 pub(crate) use record::record;
 
-/// The functions, by names that outlive a build, in the order in which runs first came to them.
+/// The functions, in the order in which runs first came to them.
 const ORDER: &str = "xtask/dist/order.txt";
 
 /// `cargo xtask dist`.

@@ -10,7 +10,6 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 use super::link::symbols;
-use super::names::lasting;
 use super::{ORDER, build};
 use crate::workspace::Workspace;
 
@@ -92,8 +91,8 @@ pub(crate) fn record(program: Option<&str>) -> Result<bool> {
             .current_dir(&workspace.root);
         fed(run, input).with_context(|| words.join(" "))?;
         for symbol in functions(&trace)? {
-            if known.contains(&symbol) && seen.insert(lasting(&symbol)) {
-                names.push(lasting(&symbol));
+            if known.contains(&symbol) && seen.insert(symbol.clone()) {
+                names.push(symbol);
             }
         }
     }
