@@ -151,11 +151,15 @@ fn look_through(connection: &Connection, path: &Path) -> Result<(), StoreError> 
 /// What tells a file from the same one after a change. None for one that has just changed: the next
 /// change could leave it with the same time.
 fn state(about: &Metadata) -> Option<String> {
-    const LONG_AGO: Duration = Duration::from_secs(2);
     let changed = about.modified().ok()?;
-    let age = SystemTime::now().duration_since(changed).ok()?;
     let since = changed.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    (age > LONG_AGO).then(|| format!("{} {}", since.as_nanos(), about.len()))
+    // Longer than the kernel's clock takes for a tick, or a file system that counts seconds.
+    let tick = match since.subsec_nanos() {
+        0 => Duration::from_secs(2),
+        _ => Duration::from_millis(50),
+    };
+    let age = SystemTime::now().duration_since(changed).ok()?;
+    (age > tick).then(|| format!("{} {}", since.as_nanos(), about.len()))
 }
 
 fn marker(path: &Path) -> PathBuf {
