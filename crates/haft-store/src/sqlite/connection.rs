@@ -55,26 +55,42 @@ impl Connection {
     pub(crate) fn new(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
         let inner = rusqlite::Connection::open_with_flags(path, flags)?;
         inner.busy_timeout(PATIENCE)?;
+        Ok(Connection::of(inner))
+    }
+
+    fn of(inner: rusqlite::Connection) -> Self {
         inner.set_prepared_statement_cache_capacity(STATEMENTS);
-        Ok(Connection {
+        Connection {
             inner,
             synchronous: None,
             patient: true,
             lost: false,
-        })
+        }
     }
 
     pub(crate) fn reader(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        // Without a log there is nothing to share with a writer, and where nothing can be written
-        // SQLite could not begin one.
-        let log = fs::metadata(paths::with_end(path, "-wal")).map_or(0, |about| about.len());
-        let connection = match log == 0 && !paths::is_writable(path) {
-            true => Connection::new(&unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI)?,
-            false => Connection::new(path, flags)?,
+        let length = |end| fs::metadata(paths::with_end(path, end)).map(|about| about.len());
+        let log = length("-wal").unwrap_or(0);
+        let connection = match log {
+            _ if paths::is_writable(path) || log > 0 && length("-shm").is_ok() => {
+                Connection::new(path, flags)?
+            }
+            // Without a log there is nothing to share with a writer, and where nothing can be
+            // written SQLite could not begin one.
+            0 => Connection::new(&unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI)?,
+            // Nobody has it open, or what they share would be there.
+            _ => Connection::alone(path, flags)?,
         };
         connection.inner.pragma_update(None, "query_only", true)?;
         Ok(connection)
+    }
+
+    /// Without files of our own and without locks: what is in the log is found by reading it.
+    fn alone(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+        let inner = rusqlite::Connection::open_with_flags_and_vfs(path, flags, "unix-none")?;
+        inner.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+        Ok(Connection::of(inner))
     }
 
     /// Look at one unchanging state.
