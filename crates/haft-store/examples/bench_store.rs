@@ -6,6 +6,7 @@
 //! - `list N`: the newest 100 calls of one tool in one session, among 1,000,000; `bare_list N` the
 //!   same rows by rusqlite
 //! - `stats N`: the figures of the 1,000,000 records
+//! - `migrate N`: how long the 1,000,000 records of version 5 of the tables take to become version 6
 //! - `verify N`: the proof of the 1,000,000 records, per record; `bare_scan N` only reads them
 
 #![allow(clippy::expect_used)]
@@ -270,6 +271,44 @@ fn verify(count: usize) -> Value {
     clock.per(count * ROWS)
 }
 
+/// What version 5 had in the place of spans.
+const BEFORE_6: &str = "DROP TABLE journal_spans; DROP TABLE journal_words; \
+     DROP TABLE journal_ends; DROP TABLE journal_open; \
+     CREATE INDEX journal_call ON journal (call_id); \
+     CREATE INDEX journal_session ON journal (session); \
+     CREATE INDEX journal_tool ON journal (tool); \
+     CREATE INDEX journal_time ON journal (time); \
+     CREATE INDEX journal_intent ON journal (intent) WHERE intent IS NOT NULL; \
+     CREATE INDEX journal_open ON journal (kind) WHERE kind = 'intent'; \
+     PRAGMA user_version = 5; PRAGMA wal_checkpoint(TRUNCATE)";
+
+fn migrate(count: usize) -> Value {
+    let (home, _) = million();
+    let mut took = Duration::ZERO;
+    for _ in 0..count {
+        let copy = tempfile::tempdir().expect("a folder");
+        for name in ["journal.key", "journal.head"] {
+            std::fs::copy(home.path().join(name), copy.path().join(name)).expect("a copy");
+        }
+        let file = Journal::file(copy.path());
+        let bare = bare_of_million();
+        let into = format!("VACUUM INTO '{}'", file.display());
+        bare.execute_batch(&into).expect("a copy");
+        let bare = rusqlite::Connection::open(&file).expect("a database");
+        bare.execute_batch("PRAGMA journal_mode = WAL")
+            .expect("a log");
+        bare.execute_batch(BEFORE_6).expect("an older version");
+        drop(bare);
+        let begun = Instant::now();
+        let journal = journal(copy.path());
+        journal.store().ready().expect("a store");
+        took += begun.elapsed();
+        let lines = journal.list(&filter()).expect("lines");
+        assert_eq!(lines.len(), 100);
+    }
+    json!({"ns_per_call": took.as_nanos() as f64 / count.max(1) as f64})
+}
+
 fn bare_scan(count: usize) -> Value {
     let bare = bare_of_million();
     let clock = Clock::start();
@@ -306,6 +345,7 @@ async fn main() {
             "list" => list(count),
             "bare_list" => bare_list(count),
             "stats" => stats(count),
+            "migrate" => migrate(count),
             "verify" => verify(count),
             "bare_scan" => bare_scan(count),
             other => json!({"error": format!("unknown command: `{other}`")}),

@@ -16,6 +16,7 @@ mod cell;
 mod changes;
 mod error;
 mod journal;
+mod long;
 mod notes;
 mod paths;
 mod queue;
@@ -36,6 +37,7 @@ pub use journal::{
     Economy, Fault, Filter, Journal, JournalConfig, JournalLimits, Line, Mask, Records, Restored,
     Settled, State, Stats, Verified, chart,
 };
+pub use long::tell_when_long;
 pub use notes::{NewNote, Note, Notes, Revision, Scope, Shelf, Trust};
 pub use results::Results;
 pub use schema::VERSION;

@@ -149,6 +149,12 @@ pub(crate) const STEPS: &[&[&str]] = &[
     ],
 ];
 
+/// Whether all that the statements of a step drop stands elsewhere too, so that it need not be wiped
+/// page by page.
+pub(crate) fn drops_copies(version: i64) -> bool {
+    version == 6
+}
+
 /// What a step does with the rows that are there, after its statements. The step is numbered by the
 /// version that it leads to.
 pub(crate) fn rows(tx: &mut dyn Tx, version: i64) -> Result<(), StoreError> {

@@ -79,6 +79,7 @@ impl Recording {
 }
 
 fn open(home: &Home) -> Result<Journal, StoreError> {
+    haft_store::tell_when_long(crate::terminal::fail::notice);
     Journal::open(JournalConfig {
         home: home.path().to_owned(),
         mask: haft_runtime::mask_value,

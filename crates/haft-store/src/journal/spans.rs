@@ -63,7 +63,7 @@ pub(super) fn catch_up(
         }
         let span = match at_hand.take_if(|span| span.first == first) {
             Some(span) => span,
-            None => Span::read(tx, first, last)?,
+            None => Span::read(tx, first, last, key.is_some())?,
         };
         span.write(tx, key)?;
         at = last;
@@ -141,8 +141,17 @@ impl Span {
         Some(self)
     }
 
-    fn read(tx: &mut dyn Tx, first: i64, last: i64) -> Result<Span, StoreError> {
+    /// Figures only where they are kept: they cost a proof of every record.
+    fn read(
+        tx: &mut dyn Tx,
+        first: i64,
+        last: i64,
+        with_figures: bool,
+    ) -> Result<Span, StoreError> {
         let mut span = Span::new(first);
+        if !with_figures {
+            span.figures = None;
+        }
         let mut before: Option<Hash> = super::list::hash_before(tx, first)?;
         let sql =
             format!("SELECT {COLUMNS} FROM journal WHERE seq >= $1 AND seq <= $2 ORDER BY seq");
@@ -156,11 +165,11 @@ impl Span {
                 before = None;
                 return Ok(true);
             };
-            let holds = before.is_some_and(|before| link.after_in(&before, &mut bytes) == hash);
-            match &mut span.figures {
-                Some(figures) if holds => figures.count(&link),
-                figures => *figures = None,
-            }
+            span.figures = span.figures.take().and_then(|mut figures| {
+                let holds = before.is_some_and(|before| link.after_in(&before, &mut bytes) == hash);
+                figures.count(&link);
+                holds.then_some(figures)
+            });
             before = Some(hash);
             span.add(&link);
             Ok(true)

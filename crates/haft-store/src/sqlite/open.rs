@@ -8,11 +8,13 @@ use rusqlite::OpenFlags;
 use rusqlite::config::DbConfig;
 
 use super::connection::{Connection, PATIENCE, Transaction};
-use crate::schema::{APPLICATION, STEPS, VERSION, rows};
+use crate::schema::{APPLICATION, STEPS, VERSION, drops_copies, rows};
 use crate::{StoreError, paths};
 
 /// A file up to this size is looked through after every change; that takes about a millisecond.
 const SMALL: u64 = 512 << 10;
+/// With a file above this a person is told that it is brought up to date.
+const LARGE: u64 = 32 << 20;
 /// Pages in the write-ahead log before they go into the file, for which the disk is waited for
 /// twice.
 const LOG_PAGES: u32 = 1_000;
@@ -39,6 +41,9 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
     inner.pragma_update(None, "foreign_keys", true)?;
     inner.pragma_update(None, "secure_delete", true)?;
     if found < VERSION {
+        if found > 0 && fs::metadata(path).is_ok_and(|about| about.len() > LARGE) {
+            crate::long::say("the store is brought up to date, which may take some seconds, once");
+        }
         migrate(&connection)?;
     }
     look_through(&connection, path)?;
@@ -105,9 +110,11 @@ fn migrate(connection: &Connection) -> Result<(), StoreError> {
             let Some(statements) = usize::try_from(at).ok().and_then(|at| STEPS.get(at)) else {
                 return Ok(false);
             };
+            inner.pragma_update(None, "secure_delete", !drops_copies(at + 1))?;
             for statement in *statements {
                 inner.execute_batch(statement)?;
             }
+            inner.pragma_update(None, "secure_delete", true)?;
             rows(&mut Transaction::new(inner), at + 1)?;
             inner.pragma_update(None, "user_version", at + 1)?;
             inner.pragma_update(None, "application_id", APPLICATION)?;

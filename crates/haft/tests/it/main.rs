@@ -29,6 +29,7 @@ mod memory;
 mod meta;
 mod must_show;
 mod names;
+mod older_store;
 mod once;
 mod outcomes;
 mod own_state;
