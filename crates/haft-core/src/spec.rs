@@ -65,6 +65,10 @@ pub struct ToolSpec {
     #[serde(skip)]
     pub output_is_forgettable: bool,
     pub requires_approval: bool,
+    /// Whoever it belongs to has changed it since it was agreed to: no rule speaks for it until a
+    /// person has seen the change
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub redefined: bool,
     /// What it does cannot be put back
     pub irreversible: bool,
     /// It can say what it would do
@@ -135,6 +139,7 @@ impl ToolSpec {
             output_is_untrusted: false,
             output_is_forgettable: false,
             requires_approval: false,
+            redefined: false,
             irreversible: false,
             has_preview: false,
             has_verify: false,

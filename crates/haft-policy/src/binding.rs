@@ -22,6 +22,7 @@ pub(crate) struct Subject {
     pub(crate) name: Arc<str>,
     pub(crate) built_in: bool,
     pub(crate) requires_approval: bool,
+    pub(crate) redefined: bool,
 }
 
 /// One layer's part of it.

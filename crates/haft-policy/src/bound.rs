@@ -44,6 +44,7 @@ impl Bound {
                 name: spec.name.clone(),
                 built_in: spec.source == Source::Builtin,
                 requires_approval: spec.requires_approval,
+                redefined: spec.redefined,
             },
             visible: layers.iter().all(|layer| layer.denied.is_empty()),
             runs_commands: spec.capabilities.contains(&Capability::ShellExec)
@@ -163,6 +164,15 @@ fn strictest(judgements: Vec<Judgement>) -> Judgement {
     })
 }
 
+/// Rules were made for what a tool was: none of them speaks for what it has become.
+fn redefined(subject: &Subject) -> Option<(RuleHit, String)> {
+    subject.redefined.then(|| {
+        let hit = RuleHit::new("changed definition", DEFAULTS, Verdict::Ask);
+        let reason = format!("`{}` is not what was agreed to", subject.name);
+        (hit, reason)
+    })
+}
+
 /// One thing that asks, and whether saying "always" could settle it.
 struct Asks {
     hit: RuleHit,
@@ -269,11 +279,8 @@ impl LayerBound {
         }
         for shown in self.protected(call) {
             let hit = RuleHit::new("protected name", DEFAULTS, Verdict::Ask);
-            ask(
-                hit,
-                format!("`{shown}` is or finds a protected name"),
-                false,
-            );
+            let reason = format!("`{shown}` is or finds a protected name");
+            ask(hit, reason, false);
         }
         if let Some(word) = self.may_find_own(call) {
             let hit = RuleHit::new("haft's own files", DEFAULTS, Verdict::Ask);
@@ -281,6 +288,9 @@ impl LayerBound {
         }
         for hit in call.classics(Verdict::Ask) {
             let reason = format!("asked by `{}`", hit.rule);
+            ask(hit, reason, false);
+        }
+        if let Some((hit, reason)) = redefined(subject) {
             ask(hit, reason, false);
         }
         let looks = call.effects.changes_nothing();

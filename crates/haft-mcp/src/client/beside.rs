@@ -23,12 +23,14 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn of(manifest: &Manifest) -> Self {
+        // Also what the server had once: rules for that are not for ours.
+        let taken = |name: &str| manifest.tool(name).is_some() || manifest.gone.contains_key(name);
         let free = |name: &str| {
-            let is_it = |tool: &Words| tool.name().is_some_and(|taken| taken == name);
-            match manifest.tools.iter().any(is_it) {
-                false => name.to_owned(),
-                true => format!("{APART}{name}"),
+            let mut name = name.to_owned();
+            while taken(&name) {
+                name.insert_str(0, APART);
             }
+            name
         };
         let resources = !manifest.resources.is_empty() || !manifest.templates.is_empty();
         Names {
@@ -36,6 +38,14 @@ impl Names {
             get: (!manifest.prompts.is_empty()).then(|| free(GET)),
         }
     }
+}
+
+/// Definitions of our tools for what a server has beside its own.
+pub(super) fn ours(server: &str, manifest: &Manifest) -> Vec<Words> {
+    let names = Names::of(manifest);
+    let read = names.read.map(|name| reading(server, &name));
+    let get = names.get.map(|name| getting(server, &name));
+    [read, get].iter().flatten().filter_map(Words::of).collect()
 }
 
 /// Where a resource of a server is to be found among ours: beside its address there, the server
@@ -180,6 +190,12 @@ mod tests {
             1,
             1,
             ["haft_read_resource", "get_prompt"],
+        );
+        check(
+            &["read_resource", "haft_read_resource"],
+            1,
+            0,
+            ["haft_haft_read_resource", ""],
         );
     }
 

@@ -2,7 +2,7 @@
 //! hints raise the risk, they do not lower it unless the owner said so.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use haft_core::{Repeat, Risk, Source, ToolSpec};
@@ -15,6 +15,8 @@ use super::words::Words;
 /// Bytes of one definition; a longer one is a fault or an attack on the model's attention.
 pub(super) const LARGEST: usize = 256 * 1024;
 const DESCRIPTION: usize = 16 * 1024;
+/// Bytes that are kept of definitions whose tools are not listed any more.
+const GONE: usize = 4 * 1024 * 1024;
 
 /// What a server offered when it was last looked at.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +29,12 @@ pub(super) struct Manifest {
     /// Definitions that a person has agreed to, where the server has changed them since
     #[serde(default)]
     pub(super) agreed: BTreeMap<String, Words>,
+    /// Definitions that were agreed to, of tools that the server does not list now
+    #[serde(default)]
+    pub(super) gone: BTreeMap<String, Words>,
+    /// More of them went than are kept: a name that is not known may have been one of them
+    #[serde(default)]
+    pub(super) forgot: bool,
     #[serde(default)]
     pub(super) resources: Vec<Words>,
     #[serde(default)]
@@ -46,23 +54,41 @@ pub(super) struct Offered {
 }
 
 impl Manifest {
-    /// The server describes itself anew. What it changed is noted until a person agrees.
-    pub(super) fn renewed(&self, offered: Offered) -> Manifest {
+    /// The server describes itself anew. What it changed is noted until a person agrees; `ours` are
+    /// the tools that we have beside its own, whose names it may take for another thing.
+    pub(super) fn renewed(&self, offered: Offered, ours: &[Words]) -> Manifest {
+        let mut known: BTreeMap<_, _> = self.distinct().into_iter().collect();
+        known.extend(self.gone.iter().map(by_name));
+        known.extend(self.agreed.iter().map(by_name));
+        let ours: BTreeMap<_, _> = ours
+            .iter()
+            .filter_map(|ours| Some((ours.name()?, ours)))
+            .collect();
+        let nothing = Words::default();
         let mut agreed = BTreeMap::new();
-        let known: HashMap<_, _> = self.distinct().into_iter().collect();
-        for tool in &offered.tools {
-            let Some(name) = tool.name() else {
-                continue;
-            };
-            let known = self.agreed.get(&*name).or(known.get(&name).copied());
-            if let Some(known) = known.filter(|known| *known != tool) {
-                agreed.insert(name.into_owned(), known.clone());
+        for (name, tool) in distinct(&offered.tools) {
+            let before = known.remove(&name).or(ours.get(&name).copied());
+            let before = before.or(self.forgot.then_some(&nothing));
+            if let Some(before) = before.filter(|before| *before != tool) {
+                agreed.insert(name.into_owned(), before.clone());
             }
         }
+        let mut bytes = 0;
+        let listed_no_more = known.len();
+        let gone: BTreeMap<_, _> = known
+            .into_iter()
+            .take_while(|(name, words)| {
+                bytes += name.len() + words.len();
+                bytes <= GONE
+            })
+            .map(|(name, words)| (name.into_owned(), words.clone()))
+            .collect();
         Manifest {
             instructions: offered.instructions,
             tools: offered.tools,
             agreed,
+            forgot: self.forgot || gone.len() < listed_no_more,
+            gone,
             resources: offered.resources,
             templates: offered.templates,
             prompts: offered.prompts,
@@ -71,13 +97,27 @@ impl Manifest {
 
     /// Tools by name, the first of each: a second one is not what anybody asked for.
     pub(super) fn distinct(&self) -> Vec<(Cow<'_, str>, &Words)> {
-        let mut seen = HashSet::new();
-        self.tools
-            .iter()
-            .filter_map(|tool| Some((tool.name()?, tool)))
-            .filter(|(name, _)| seen.insert(name.clone()))
-            .collect()
+        distinct(&self.tools)
     }
+
+    /// A tool as the server describes it.
+    pub(super) fn tool(&self, name: &str) -> Option<&Words> {
+        let is_it = |tool: &&Words| tool.name().is_some_and(|its| its == name);
+        self.tools.iter().find(is_it)
+    }
+}
+
+fn distinct(tools: &[Words]) -> Vec<(Cow<'_, str>, &Words)> {
+    let mut seen = HashSet::new();
+    tools
+        .iter()
+        .filter_map(|tool| Some((tool.name()?, tool)))
+        .filter(|(name, _)| seen.insert(name.clone()))
+        .collect()
+}
+
+fn by_name<'a>((name, words): (&'a String, &'a Words)) -> (Cow<'a, str>, &'a Words) {
+    (Cow::Borrowed(name), words)
 }
 
 /// What changed between two definitions, for a person to read.
@@ -130,4 +170,61 @@ pub(super) fn spec(server: &RemoteSpec, mut tool: Value) -> Option<ToolSpec> {
     spec.idle_timeout = Some(server.timeout);
     spec.timeout = Some(server.timeout.max(Duration::from_secs(600)));
     Some(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn words(name: &str, description: &str) -> Words {
+        Words::of(&json!({"name": name, "description": description})).unwrap()
+    }
+
+    fn listing(tools: &[(&str, &str)]) -> Offered {
+        Offered {
+            tools: tools.iter().map(|(name, text)| words(name, text)).collect(),
+            ..Offered::default()
+        }
+    }
+
+    #[test]
+    fn a_tool_is_compared_with_what_was_agreed_last() {
+        let check = |lists: &[&[(&str, &str)]], changed: &[&str]| {
+            let mut manifest = Manifest::default();
+            for list in lists {
+                manifest = manifest.renewed(listing(list), &[words("read", "ours")]);
+            }
+            let found: Vec<_> = manifest.agreed.keys().collect();
+            assert_eq!(found, changed, "{lists:?}");
+        };
+        let (a, other, more) = (("a", "does good"), ("a", "does harm"), ("b", "more"));
+        check(&[&[a]], &[]);
+        check(&[&[a], &[other]], &["a"]);
+        check(&[&[a], &[other], &[a]], &[]);
+        check(&[&[a], &[more], &[other]], &["a"]);
+        check(&[&[a], &[], &[], &[a]], &[]);
+        check(&[&[a], &[other], &[], &[other]], &["a"]);
+        // A second one of a name is nobody's, and changes nothing.
+        check(&[&[a, other], &[a, other]], &[]);
+        // A name that we used is not the server's to fill.
+        check(&[&[a], &[a, ("read", "theirs")]], &["read"]);
+    }
+
+    #[test]
+    fn who_hides_a_change_among_many_is_asked_about_all() {
+        let filler = "x".repeat(GONE / 4);
+        let names: Vec<String> = (0..5).map(|n| format!("f{n}")).collect();
+        let mut first: Vec<_> = names
+            .iter()
+            .map(|n| (n.as_str(), filler.as_str()))
+            .collect();
+        first.push(("work", "does good"));
+        let manifest = Manifest::default().renewed(listing(&first), &[]);
+        let manifest = manifest.renewed(listing(&[]), &[]);
+        assert!(manifest.forgot && manifest.gone.len() < first.len());
+        let manifest = manifest.renewed(listing(&[("work", "does harm")]), &[]);
+        assert!(manifest.agreed.contains_key("work"));
+    }
 }

@@ -14,7 +14,7 @@ use super::beside::{self, Names};
 use super::connect::Hands;
 use super::definition::{self, Manifest, Offered};
 use super::remote::{Remote, RemoteSpec};
-use super::tool::{Agree, RemoteTool, Target};
+use super::tool::{Holds, RemoteTool, Target};
 use super::words::Words;
 use super::{Record, Records};
 
@@ -211,7 +211,8 @@ impl Member {
         let known = self.known.swap(true, Ordering::Relaxed);
         let other_things = {
             let mut manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
-            let new = manifest.renewed(offered);
+            let ours = beside::ours(&self.spec.name, &manifest);
+            let new = manifest.renewed(offered, &ours);
             if known && new == **manifest {
                 return;
             }
@@ -228,16 +229,20 @@ impl Member {
         }
     }
 
-    /// A person has agreed to a tool as it is now.
-    fn agree(self: &Arc<Self>, tool: &str) {
+    /// Whether a tool is still what it was when a call of it was judged. Where that was a change, the
+    /// call is here because a person has seen it and said yes: to this one, not to a later one.
+    fn holds(self: &Arc<Self>, tool: &str, judged: &Arc<Manifest>) -> bool {
         let mut manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
-        if !manifest.agreed.contains_key(tool) {
-            return;
+        if !Arc::ptr_eq(&manifest, judged) && manifest.tool(tool) != judged.tool(tool) {
+            return false;
         }
-        Arc::make_mut(&mut manifest).agreed.remove(tool);
-        drop(manifest);
-        self.save();
-        self.register();
+        if judged.agreed.contains_key(tool) && manifest.agreed.contains_key(tool) {
+            Arc::make_mut(&mut manifest).agreed.remove(tool);
+            drop(manifest);
+            self.save();
+            self.register();
+        }
+        true
     }
 
     fn save(&self) {
@@ -253,12 +258,11 @@ impl Member {
             return;
         };
         let manifest = self.manifest();
-        let agree: Agree = {
+        let holds: Holds = {
             let member = Arc::downgrade(self);
-            Arc::new(move |tool: &str| {
-                if let Some(member) = member.upgrade() {
-                    member.agree(tool);
-                }
+            Arc::new(move |tool: &str, judged: &Arc<Manifest>| {
+                let member = member.upgrade();
+                member.is_some_and(|member| member.holds(tool, judged))
             })
         };
         let tools = manifest.distinct().into_iter().filter_map(|(name, words)| {
@@ -272,18 +276,19 @@ impl Member {
                 .get(&*name)
                 .map(|agreed| definition::difference(&agreed.value(), &tool));
             let mut spec = definition::spec(&self.spec, tool)?;
-            spec.requires_approval |= difference.is_some();
+            spec.redefined = difference.is_some();
             spec.has_preview = difference.is_some();
             let tool: Arc<dyn DynTool> = Arc::new(RemoteTool {
                 spec,
                 target: Target::Tool(name.into_owned()),
                 remote: remote.clone(),
                 difference,
-                agree: agree.clone(),
+                judged: manifest.clone(),
+                holds: holds.clone(),
             });
             Some(tool)
         });
-        let tools = tools.chain(self.others(&manifest, remote, &agree));
+        let tools = tools.chain(self.others(&manifest, remote, &holds));
         let source = Source::Mcp(self.spec.name.clone());
         // Removing what is there cannot fail, and what cannot be added is kept out by itself.
         let _ = runtime.registry().replace_source(&source, tools);
@@ -292,9 +297,9 @@ impl Member {
     /// Our tools for what the server has beside its own.
     fn others(
         &self,
-        manifest: &Manifest,
+        manifest: &Arc<Manifest>,
         remote: &Arc<Remote>,
-        agree: &Agree,
+        holds: &Holds,
     ) -> Vec<Arc<dyn DynTool>> {
         let server = &self.spec.name;
         let names = Names::of(manifest);
@@ -325,7 +330,8 @@ impl Member {
                     target,
                     remote: remote.clone(),
                     difference: None,
-                    agree: agree.clone(),
+                    judged: manifest.clone(),
+                    holds: holds.clone(),
                 });
                 Some(tool)
             })

@@ -16,12 +16,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::beside;
+use super::definition::Manifest;
 use super::remote::{Remote, Running, told};
 use super::result;
 use super::side::{Listening, Said};
 
-/// Told that a person has agreed to a changed definition.
-pub(super) type Agree = Arc<dyn Fn(&str) + Send + Sync>;
+/// Whether a tool is still what it was in a manifest; a yes to that definition is noted.
+pub(super) type Holds = Arc<dyn Fn(&str, &Arc<Manifest>) -> bool + Send + Sync>;
 
 /// What a call is at the server.
 #[derive(Debug, Clone)]
@@ -40,7 +41,9 @@ pub(super) struct RemoteTool {
     pub(super) remote: Arc<Remote>,
     /// How it differs from what was agreed to, if it does
     pub(super) difference: Option<String>,
-    pub(super) agree: Agree,
+    /// What was known of the server when this was made of it
+    pub(super) judged: Arc<Manifest>,
+    pub(super) holds: Holds,
 }
 
 impl DynTool for RemoteTool {
@@ -60,7 +63,8 @@ impl DynTool for RemoteTool {
             removes: self.spec.risk == Risk::High,
             remote: self.remote.clone(),
             difference: self.difference.clone(),
-            agree: self.agree.clone(),
+            judged: self.judged.clone(),
+            holds: self.holds.clone(),
         }))
     }
 }
@@ -73,7 +77,8 @@ pub(super) struct RemoteCall {
     removes: bool,
     remote: Arc<Remote>,
     difference: Option<String>,
-    agree: Agree,
+    judged: Arc<Manifest>,
+    holds: Holds,
 }
 
 impl Prepared for RemoteCall {
@@ -99,13 +104,11 @@ impl Prepared for RemoteCall {
                 let list = serde_json::from_str(list).unwrap_or_default();
                 return Ok(Output::structured(list));
             }
-            if let (Some(_), Target::Tool(name)) = (&self.difference, &self.target) {
-                (self.agree)(name);
-            }
             let running = tokio::select! {
                 running = self.remote.connected() => running?,
                 () = cx.cancel.cancelled() => return Err(cancelled()),
             };
+            self.still_as_judged()?;
             let listening = running.shared.listen();
             let answer = self.talk(cx, &running, listening).await;
             running.touch();
@@ -145,6 +148,21 @@ impl RemoteCall {
             Target::Prompt(list) => ("name", list),
         };
         self.args[key].is_null().then_some(&**list)
+    }
+
+    /// A server that has just been started, or that a person took long over, may have changed its
+    /// tool: then nobody has judged what would run.
+    fn still_as_judged(&self) -> Result<(), ToolError> {
+        match &self.target {
+            Target::Tool(name) if !(self.holds)(name, &self.judged) => {
+                let server = &self.remote.spec.name;
+                Err(ToolError::conflict(format!(
+                    "the MCP server `{server}` has changed this tool since the call was judged"
+                ))
+                .hint("make the call again: it shows what has changed, and asks"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The request to the server, and its answer in the words of MCP.

@@ -11,6 +11,13 @@ use serde_json::value::{RawValue, to_raw_value};
 #[serde(transparent)]
 pub(super) struct Words(Box<RawValue>);
 
+/// Nothing was said.
+impl Default for Words {
+    fn default() -> Self {
+        Words(RawValue::NULL.to_owned())
+    }
+}
+
 impl Words {
     pub(super) fn of(said: &impl Serialize) -> Option<Self> {
         to_raw_value(said).ok().map(Words)

@@ -8,7 +8,7 @@ use haft_core::{Call, CallTag, ErrorCode, EventKind, EventSink, Outcome};
 use haft_host::{FilesConfig, PartnerProgram, ProcessConfig, RunProcesses, Workspace};
 use haft_mcp::{Fleet, Hands, Record, Records, RemoteSpec, Way};
 use haft_runtime::{Runtime, Session};
-use haft_testkit::{House, Says};
+use haft_testkit::{House, HouseBuilder, Says};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -40,29 +40,30 @@ impl EventSink for Heard {
 }
 
 /// A haft with one server that misbehaves in one way.
-struct Faulty {
-    runtime: Arc<Runtime>,
-    session: Session,
-    fleet: Fleet,
+pub(crate) struct Faulty {
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) session: Session,
+    pub(crate) fleet: Arc<Fleet>,
     heard: Arc<Heard>,
-    says: Arc<Says>,
-    folder: TempDir,
+    pub(crate) says: Arc<Says>,
+    pub(crate) folder: TempDir,
 }
 
 impl Faulty {
-    async fn new(mode: &str) -> Faulty {
+    pub(crate) async fn new(mode: &str) -> Faulty {
         let faulty = Faulty::unseen(mode);
         faulty.fleet.look_at("faulty").await.unwrap();
         faulty
     }
 
     fn unseen(mode: &str) -> Faulty {
-        let heard = Arc::new(Heard::default());
         let says = Arc::new(Says::yes());
-        let house = House::builder()
-            .events(heard.clone())
-            .person(says.clone())
-            .build();
+        Faulty::in_a(House::builder().person(says.clone()), says, mode)
+    }
+
+    pub(crate) fn in_a(house: HouseBuilder, says: Arc<Says>, mode: &str) -> Faulty {
+        let heard = Arc::new(Heard::default());
+        let house = house.events(heard.clone()).build();
         let session = house.session("client");
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(FilesConfig {
@@ -93,7 +94,7 @@ impl Faulty {
             records: Arc::new(Remembered::default()),
             browser: None,
         };
-        let fleet = Fleet::gather(vec![spec], &runtime, &hands);
+        let fleet = Arc::new(Fleet::gather(vec![spec], &runtime, &hands));
         Faulty {
             runtime,
             session,
@@ -104,7 +105,7 @@ impl Faulty {
         }
     }
 
-    async fn call(&self) -> Outcome {
+    pub(crate) async fn call(&self) -> Outcome {
         let call = Call::new("mcp.faulty.work", json!({}));
         self.runtime.call(&self.session, call).await
     }

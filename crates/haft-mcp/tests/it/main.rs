@@ -3,6 +3,7 @@
 
 mod approvals;
 mod asking;
+mod changes;
 mod client;
 mod conformance;
 mod examples;

@@ -310,6 +310,20 @@ fn approval_is_required_at_every_level_unless_a_rule_allows() {
 }
 
 #[test]
+fn no_rule_speaks_for_a_tool_that_is_not_what_was_agreed_to() {
+    let mut spec = tool("mcp.a.b");
+    spec.redefined = true;
+    spec.repeat = Repeat::Read;
+    for rules in [json!({}), json!({"allow": ["mcp.a.b", "mcp.*"]})] {
+        let config = json!({"tools": {"autonomy": "autonomous", "rules": rules}});
+        let bound = compile(config).unwrap().bind(&spec, &Who::default());
+        let judgement = bound.tool_verdict();
+        assert_eq!(judgement.verdict, Verdict::Ask);
+        assert_eq!(judgement.remember, None);
+    }
+}
+
+#[test]
 fn constraints_bind_agents_only() {
     let config = json!({"tools": {"modules": {
         "filesystem": {"constraints": {"allowed_actions": ["read", "list"]}},
