@@ -100,6 +100,7 @@ async fn main() {
     };
     let spec = RemoteSpec {
         name: "suite".into(),
+        identity: String::new(),
         way: Way::Http(HttpServer {
             url,
             headers: Vec::new(),

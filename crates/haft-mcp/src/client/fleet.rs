@@ -78,7 +78,7 @@ impl Fleet {
         for spec in specs {
             let manifest = hands
                 .records
-                .load(Record::Manifest, &spec.name)
+                .load(Record::Manifest, &record(&spec))
                 .and_then(|bytes| serde_json::from_slice(&bytes).ok());
             let known = manifest.is_some();
             let member = Arc::new(Member {
@@ -247,8 +247,8 @@ impl Member {
 
     fn save(&self) {
         if let Ok(bytes) = serde_json::to_vec(&*self.manifest()) {
-            let name = &self.spec.name;
-            self.records.save(Record::Manifest, name, &bytes);
+            self.records
+                .save(Record::Manifest, &record(&self.spec), &bytes);
         }
     }
 
@@ -337,6 +337,11 @@ impl Member {
             })
             .collect()
     }
+}
+
+/// Where what is known of a server is kept. No name has a `#` in it.
+fn record(spec: &RemoteSpec) -> String {
+    format!("{}#{}", spec.name, spec.identity)
 }
 
 fn values(words: &[Words]) -> Vec<Value> {

@@ -31,6 +31,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct RemoteSpec {
     pub name: String,
+    /// What tells it from another server of this name: what is known of the one is not known of
+    /// the other
+    pub identity: String,
     pub way: Way,
     /// Longest silence during a call
     pub timeout: Duration,

@@ -77,6 +77,7 @@ impl Faulty {
         let state = folder.path().join("state");
         let spec = RemoteSpec {
             name: "faulty".into(),
+            identity: String::new(),
             way: Way::Program(PartnerProgram {
                 command: "python3".into(),
                 args: vec![script.into(), mode.into(), state.display().to_string()],

@@ -53,6 +53,7 @@ impl Far {
             .map(|(name, value)| ((*name).into(), (*value).into()));
         let spec = RemoteSpec {
             name: "far".into(),
+            identity: String::new(),
             way: Way::Http(HttpServer {
                 url: url.into(),
                 headers: headers.collect(),

@@ -6,7 +6,7 @@ mod fill;
 pub(crate) mod project;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +25,6 @@ const FILE: &str = "mcp-servers.json";
 /// The kind of thing that a manifest is in the store.
 const MANIFEST: &str = "mcp-manifest";
 const LARGEST: u64 = 1 << 20;
-const LARGEST_MANIFEST: u64 = 64 << 20;
 const TIMEOUT_MS: u64 = 60_000;
 const IDLE_MS: u64 = 300_000;
 
@@ -119,12 +118,15 @@ pub(crate) fn ready(home: &Home, loaded: &mut Loaded) -> Vec<RemoteSpec> {
     };
     let mut ready = Vec::new();
     let mut hidden = Vec::new();
-    for (name, (server, _)) in servers {
+    for (name, (server, from)) in servers {
         if server.disabled {
             continue;
         }
         match spec(&name, &server, &Here(home), &mut hidden) {
-            Ok(spec) => ready.push(spec),
+            Ok(mut spec) => {
+                spec.identity = identity(&server, from, &loaded.workspace);
+                ready.push(spec);
+            }
             Err(error) => {
                 let notice = format!("the MCP server `{name}` is left out: {error}");
                 loaded.notices.push(notice);
@@ -135,6 +137,21 @@ pub(crate) fn ready(home: &Home, loaded: &mut Loaded) -> Vec<RemoteSpec> {
         haft_runtime::hide(hidden);
     }
     ready
+}
+
+/// What a server is, as it is configured: values of secrets do not count, since a new one does not
+/// make it another server. What a project brings may mean something else in the next.
+fn identity(server: &McpServer, from: From, workspace: &Path) -> String {
+    let place = (from == From::Project).then_some(workspace);
+    let McpServer {
+        command,
+        args,
+        cwd,
+        url,
+        ..
+    } = server;
+    let text = format!("{:?}", (command, args, cwd, url, place));
+    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
 /// Variables of this process and secrets of this home.
@@ -176,6 +193,7 @@ fn spec(
     };
     Ok(RemoteSpec {
         name: name.to_owned(),
+        identity: String::new(),
         way,
         timeout: Duration::from_millis(server.timeout_ms.unwrap_or(TIMEOUT_MS)),
         idle: Duration::from_millis(server.idle_ms.unwrap_or(IDLE_MS)),
@@ -219,11 +237,6 @@ pub(crate) struct Kept {
     recording: Arc<Recording>,
 }
 
-/// Where what a server offers lay before there was a store.
-fn manifest_file(server: &str) -> String {
-    format!("mcp-manifest-{server}.json")
-}
-
 fn login_file(server: &str) -> String {
     format!("mcp-login-{server}.json")
 }
@@ -246,15 +259,16 @@ impl Kept {
         }
     }
 
-    /// Forget what a server offers.
+    /// Forget what the servers of a name offer.
     pub(crate) fn forget(&self, server: &str) -> Result<()> {
-        self.home.remove(&manifest_file(server))?;
-        if let Ok(None) = haft_store::Values::peek_at(self.home.path(), MANIFEST, server) {
+        let name = server.to_owned();
+        let is_one = move |found: &str| found.split('#').next() == Some(&name);
+        let kept = haft_store::Values::peek(self.home.path(), MANIFEST);
+        if kept.is_ok_and(|kept| !kept.iter().any(|(found, _)| is_one(found))) {
             return Ok(());
         }
-        let name = server.to_owned();
         let values = self.recording.values().map_err(failed)?;
-        let gone = values.remove(MANIFEST, move |found, _| found == name);
+        let gone = values.remove(MANIFEST, move |found, _| is_one(found));
         gone.wait().map_err(failed)?;
         Ok(())
     }
@@ -262,17 +276,13 @@ impl Kept {
 
 impl Records for Kept {
     fn load(&self, record: Record, server: &str) -> Option<Vec<u8>> {
-        let file = match record {
-            Record::Login => return self.home.read(&login_file(server), LARGEST).ok().flatten(),
-            Record::Manifest => manifest_file(server),
-        };
-        // One that an older haft left is taken over.
-        if let Ok(Some(manifest)) = self.home.read(&file, LARGEST_MANIFEST) {
-            self.save(record, server, &manifest);
-            return Some(manifest);
+        match record {
+            Record::Login => self.home.read(&login_file(server), LARGEST).ok().flatten(),
+            Record::Manifest => {
+                let found = haft_store::Values::peek_at(self.home.path(), MANIFEST, server);
+                found.ok().flatten()
+            }
         }
-        let found = haft_store::Values::peek_at(self.home.path(), MANIFEST, server);
-        found.ok().flatten()
     }
 
     fn save(&self, record: Record, server: &str, bytes: &[u8]) {
@@ -283,10 +293,8 @@ impl Records for Kept {
             }
             return;
         }
-        if let Ok(values) = self.recording.values()
-            && values.put(MANIFEST, server, bytes.to_vec()).wait().is_ok()
-        {
-            let _ = self.home.remove(&manifest_file(server));
+        if let Ok(values) = self.recording.values() {
+            let _ = values.put(MANIFEST, server, bytes.to_vec()).wait();
         }
     }
 }

@@ -24,6 +24,7 @@ mod mcp;
 mod mcp_beside;
 mod mcp_http;
 mod mcp_login;
+mod mcp_same_name;
 mod mcp_schema;
 mod memory;
 mod meta;
