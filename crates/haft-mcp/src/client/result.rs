@@ -28,15 +28,15 @@ pub(super) fn output(server: &str, answer: &Value) -> ToolResult {
         .filter(|value| !value.is_null())
         .cloned();
     if answer["isError"] == true {
-        let text: Vec<&str> = output.content.iter().filter_map(Block::as_text).collect();
-        let first = text.first().and_then(|text| text.lines().next());
-        let error = ToolError::failed(match first {
-            Some(line) => line.chars().take(500).collect(),
-            None => format!("`{server}` says that it failed"),
-        });
-        output = output.but_failed(error);
+        output = output.but_failed(failed(server));
     }
     Ok(output)
+}
+
+/// A server says that something went wrong. Its words are in the answer, where they are marked as a
+/// stranger's: an error of ours does not repeat them.
+pub(super) fn failed(server: &str) -> ToolError {
+    ToolError::failed(format!("`{server}` says that it failed"))
 }
 
 /// An answer may not be larger than anybody can use.

@@ -112,9 +112,12 @@ impl Prepared for RemoteCall {
             let listening = running.shared.listen();
             let answer = self.talk(cx, &running, listening).await;
             running.touch();
-            let answer = answer?;
-            self.remote.worked().await;
             let server = &self.remote.spec.name;
+            let answer = match answer? {
+                Ok(answer) => answer,
+                Err(words) => return Ok(Output::text(words).but_failed(result::failed(server))),
+            };
+            self.remote.worked().await;
             match &self.target {
                 Target::Tool(_) => result::output(server, &answer),
                 Target::Resource(_) => beside::contents(server, &answer),
@@ -193,12 +196,13 @@ impl RemoteCall {
         }
     }
 
+    /// The server's answer, or its own words for why there is none.
     async fn talk(
         &self,
         cx: &ToolContext,
         running: &Running,
         mut listening: Listening,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<Result<Value, String>, ToolError> {
         let heard = running.heard();
         let mut call = self.request(cx, running);
         loop {
@@ -209,7 +213,10 @@ impl RemoteCall {
                     if heard.is_none() || heard != running.heard() {
                         listening.last_words(cx).await;
                     }
-                    return answer.map_err(|error| self.failure(error));
+                    return match answer {
+                        Err(ServiceError::McpError(error)) => Ok(Err(error.message.into_owned())),
+                        answer => answer.map(Ok).map_err(|error| self.failure(error)),
+                    };
                 }
                 () = cx.cancel.cancelled() => return Err(cancelled()),
                 Some(said) = listening.said.recv() => match said {
@@ -246,10 +253,6 @@ impl RemoteCall {
     fn failure(&self, error: ServiceError) -> ToolError {
         let server = &self.remote.spec.name;
         match error {
-            ServiceError::McpError(error) => {
-                let text = format!("`{server}` answered with an error: {}", error.message);
-                ToolError::failed(text)
-            }
             ServiceError::TransportSend(error) if was_not_sent(&error) => {
                 self.remote.unavailable(told(&error))
             }

@@ -191,12 +191,18 @@ async fn an_answer_without_end_is_refused() {
 
 #[tokio::test]
 async fn a_failure_of_the_tool_is_a_failed_outcome() {
-    let faulty = Faulty::new("error").await;
-    let outcome = faulty.call().await;
-    assert_eq!(outcome.code(), Some(ErrorCode::ExecutionFailed));
-    assert_eq!(outcome.error.as_ref().unwrap().message, "no such city");
-    assert!(outcome.text().contains("really"));
-    faulty.fleet.stop().await;
+    for mode in ["error", "refuses"] {
+        let faulty = Faulty::new(mode).await;
+        let outcome = faulty.call().await;
+        assert_eq!(outcome.code(), Some(ErrorCode::ExecutionFailed), "{mode}");
+        // What it says is marked as a stranger's, so no error of ours repeats it.
+        let message = &outcome.error.as_ref().unwrap().message;
+        assert_eq!(message, "`faulty` says that it failed", "{mode}");
+        let text = outcome.text();
+        assert!(text.starts_with("<untrusted_data id="), "{mode}: {text}");
+        assert!(text.contains("no such city") && text.contains("really"));
+        faulty.fleet.stop().await;
+    }
 }
 
 #[tokio::test]

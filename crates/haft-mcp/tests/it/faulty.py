@@ -108,6 +108,9 @@ def call(request):
         content = [{"type": "text", "text": "no such city\nreally"}]
         result = {"content": content, "isError": True}
         send({"jsonrpc": "2.0", "id": request["id"], "result": result})
+    elif MODE == "refuses":
+        error = {"code": -32000, "message": "no such city, really"}
+        send({"jsonrpc": "2.0", "id": request["id"], "error": error})
     elif MODE == "progress":
         token = request["params"]["_meta"]["progressToken"]
         for n in range(3):
