@@ -12,6 +12,9 @@ use crate::{Entry, Runtime, Session, View, visible};
 /// Asked for beyond the limit, because some of the nearest may not be available now.
 const SLACK: usize = 20;
 
+/// Tools named where a category has no words of its own.
+const NAMED: usize = 4;
+
 /// The answer to a query.
 pub struct Search {
     /// The nearest tools that can be called now, best first; they are there even where none fits
@@ -247,11 +250,17 @@ fn summary(view: &View, category: &str) -> String {
     if let Some(module) = view.snapshot().module(category) {
         return module.summary.to_owned();
     }
-    let names: Vec<String> = view
+    let mut names: Vec<String> = view
         .tools()
         .filter(|entry| entry.spec().module == category)
-        .take(4)
+        .take(NAMED + 1)
         .map(|entry| visible(entry.spec().action()))
         .collect();
-    format!("Tools of `{}`: {} …", visible(category), names.join(", "))
+    let more = if names.len() > NAMED { " …" } else { "" };
+    names.truncate(NAMED);
+    format!(
+        "Tools of `{}`: {}{more}",
+        visible(category),
+        names.join(", ")
+    )
 }

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::told;
 
-/// Get everything about one tool: its parameters as a JSON Schema, examples, side effects, and
-/// whether a call will be asked about.
+/// Get everything about one tool: parameters as a JSON Schema, examples, side effects, whether it
+/// asks.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetTool {

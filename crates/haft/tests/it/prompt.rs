@@ -31,6 +31,7 @@ fn each_mode_tells_how_to_get_to_the_tools() {
         !native.contains("\"parameters\"") && !native.contains("<tool_call>"),
         "{native}"
     );
+    assert!(!native.contains('…'), "a line is too long: {native}");
     let text = prompt(&place, &["--mode", "text", "--agent", "main"]);
     assert!(text.starts_with(native.as_str()), "{text}");
     assert!(text.contains("\"name\":\"search_tools\"") && text.contains("\"parameters\":{"));

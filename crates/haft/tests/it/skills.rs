@@ -119,7 +119,10 @@ fn skills_are_found_named_and_loaded() {
         "{names}"
     );
     let categories = place.call("list_categories", &json!({}), &[]);
-    assert!(text(&categories).contains("`skill`"), "{categories}");
+    assert!(
+        text(&categories).contains("Tools of `skill`: release\""),
+        "{categories}"
+    );
     assert!(
         !text(&categories).contains("untrusted_data"),
         "{categories}"
