@@ -23,8 +23,13 @@ const KEPT: usize = 1024 * 1024;
 
 /// The error in the place of an answer that is too large.
 pub(super) fn stand_in(id: &Value) -> String {
-    let message = format!("the answer is larger than {MESSAGE} bytes");
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message}}).to_string()
+    let error = json!({"code": -32000, "message": too_large()});
+    json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
+}
+
+/// What it says. These words are ours, also where a server uses them.
+pub(super) fn too_large() -> String {
+    format!("the answer is larger than {MESSAGE} bytes")
 }
 
 /// The lines of a server, whole: answers to our own calls go to those, the rest is handed on. In

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::beside;
 use super::definition::Manifest;
+use super::oversize::too_large;
 use super::remote::{Remote, Running, told};
 use super::result;
 use super::side::{Listening, Said};
@@ -214,6 +215,9 @@ impl RemoteCall {
                         listening.last_words(cx).await;
                     }
                     return match answer {
+                        Err(ServiceError::McpError(error)) if error.message == too_large() => {
+                            Err(ToolError::failed(error.message))
+                        }
                         Err(ServiceError::McpError(error)) => Ok(Err(error.message.into_owned())),
                         answer => answer.map(Ok).map_err(|error| self.failure(error)),
                     };
