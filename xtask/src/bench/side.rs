@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::Bench;
 use super::measure::Sample;
 use super::peers::output;
-use crate::workspace::cargo;
+use crate::dist;
 
 pub(crate) trait Side {
     fn name(&self) -> &str;
@@ -95,19 +95,13 @@ impl Program {
 
 /// Build an example of ours as haft is shipped; the program.
 pub(crate) fn build_example(bench: &Bench, package: &str, name: &str) -> Result<PathBuf> {
-    let built = cargo()
-        .args(["build", "--profile", "dist", "--quiet", "-p", package])
-        .args(["--example", name])
-        .status()?;
-    if !built.success() {
-        bail!("cannot build the example `{name}` of `{package}`: {built}");
-    }
+    dist::build_part(&bench.root, &["-p", package, "--example", name])?;
     Ok(bench.target.join("dist/examples").join(name))
 }
 
 /// Build haft as it is shipped; the program.
 pub(crate) fn build_haft(bench: &Bench) -> Result<PathBuf> {
-    crate::dist::build(&bench.root, &bench.target)
+    dist::build(&bench.root, &bench.target)
 }
 
 /// The commit that is measured.

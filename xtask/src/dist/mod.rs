@@ -28,12 +28,20 @@ pub(crate) fn run() -> Result<bool> {
 
 /// Build it, and say where it is.
 pub(crate) fn build(root: &Path, target: &Path) -> Result<PathBuf> {
+    build_part(root, &["-p", "haft"])?;
+    Ok(target.join("dist/haft"))
+}
+
+/// Build something in the same way: with another linker cargo would begin everything anew.
+pub(crate) fn build_part(root: &Path, part: &[&str]) -> Result<()> {
     let mut build = cargo();
-    build.args(["build", "--profile", "dist", "--quiet", "-p", "haft"]);
+    build
+        .args(["build", "--profile", "dist", "--quiet"])
+        .args(part);
     link::through_us(&mut build, &root.join(ORDER))?;
     let built = build.status()?;
     if !built.success() {
-        bail!("cannot build `haft`: {built}");
+        bail!("cannot build `{}`: {built}", part.join(" "));
     }
-    Ok(target.join("dist/haft"))
+    Ok(())
 }
