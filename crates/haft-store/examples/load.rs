@@ -1,9 +1,10 @@
 //! A load for the fault tests: `load run HOME MODE COUNT` does pieces of work and says on standard
 //! output what was acknowledged; `load check HOME…` says what is there afterwards, a line a home.
 //!
-//! MODE is `good`, or one of three faults that the tests must notice: `normal` does not wait for the
-//! disk, `effect-first` acts before it writes down that it will, `word-first` says that it is done
-//! before it is.
+//! MODE is `good`, where whoever waits for a commit makes it; `apart`, where the store's thread does;
+//! or one of three faults that the tests must notice: `normal` does not wait for the disk,
+//! `effect-first` acts before it writes down that it will, `word-first` says that it is done before
+//! it is. The journal is filled first, so that a span of its records is full in the midst of the work.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs::OpenOptions;
@@ -14,6 +15,9 @@ use std::sync::Arc;
 use haft_core::{Caller, Ending, Intent, Recorder, Repeat};
 use haft_store::{Durability, Filter, Journal, JournalConfig};
 use serde_json::{Value, json};
+
+/// So many that some of the work's own are the last of a span of 1,024.
+const FILL: u64 = 1_012;
 
 fn caller() -> Caller {
     Caller::alone("load", "/")
@@ -58,11 +62,24 @@ fn main() {
     }
 }
 
+/// Records before the work, by the store's thread in every mode: what may take long is left to it.
+fn fill(journal: &Journal, engine: &tokio::runtime::Runtime) {
+    for n in 0..FILL {
+        let mut call = intent(format!("fill {n}"), Repeat::Read);
+        call.args = Arc::new(Value::Null);
+        journal.ended(call, None, Ending::default());
+    }
+    let filled = journal.store().write(Durability::Process, |_| Ok(()));
+    // Where the disk fails, what follows tells.
+    let _ = engine.block_on(filled.done());
+}
+
 fn run(home: &Path, mode: &str, count: u64) {
     let journal = journal(home, None);
     let engine = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
+    fill(&journal, &engine);
     let acknowledge = |what: &str, n: u64| {
         // One write: whoever counts outside sees it whole or not at all.
         let line = format!("{what} {n}\n");
@@ -92,13 +109,21 @@ fn run(home: &Path, mode: &str, count: u64) {
                     let sql = "INSERT INTO blob_refs (owner, hash, time) VALUES ($1, $2, 0)";
                     tx.run(sql, &[n.to_string().as_str().into(), "row".into()])
                 });
-                if written.wait().is_ok() {
+                let written = match mode {
+                    "apart" => engine.block_on(written.done()),
+                    _ => written.wait(),
+                };
+                if written.is_ok() {
                     acknowledge("row", n);
                 }
             }
             1 if mode != "normal" => {
                 if mode == "effect-first" {
                     effect(n);
+                }
+                if mode == "apart" {
+                    // As when it is filled, and all that waits beside it.
+                    journal.store().hand_over(|_| Ok(()));
                 }
                 let call = intent(n.to_string(), Repeat::Unsafe);
                 let Ok(seq) = engine.block_on(journal.intend(call.clone())) else {
