@@ -16,6 +16,7 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::Records;
+use super::failure::WayError;
 use super::http::Line;
 use super::lane::Lane;
 use super::login::{Browser, Login, OauthSpec};
@@ -166,9 +167,9 @@ fn is_final(error: &ClientInitializeError) -> bool {
     let ClientInitializeError::TransportError { error, .. } = error else {
         return false;
     };
-    let error = error.error.downcast_ref::<StreamableHttpError<WebError>>();
+    let error = error.error.downcast_ref::<StreamableHttpError<WayError>>();
     matches!(
         error,
-        Some(Auth(_) | AuthRequired(_) | InsufficientScope(_) | Client(_))
+        Some(Auth(_) | AuthRequired(_) | InsufficientScope(_) | Client(WayError::Web(_)))
     )
 }

@@ -41,11 +41,23 @@ pub(super) struct Manifest {
     pub(super) templates: Vec<Words>,
     #[serde(default)]
     pub(super) prompts: Vec<Words>,
+    #[serde(default)]
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// Something that a server lists and that cannot be used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct LeftOut {
+    /// The list that it stands in
+    pub(super) kind: String,
+    pub(super) name: String,
+    pub(super) reason: String,
 }
 
 /// What a server says of itself.
 #[derive(Debug, Default)]
 pub(super) struct Offered {
+    pub(super) left_out: Vec<LeftOut>,
     pub(super) instructions: Option<String>,
     pub(super) tools: Vec<Words>,
     pub(super) resources: Vec<Words>,
@@ -92,6 +104,7 @@ impl Manifest {
             resources: offered.resources,
             templates: offered.templates,
             prompts: offered.prompts,
+            left_out: offered.left_out,
         }
     }
 

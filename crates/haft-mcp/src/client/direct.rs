@@ -87,7 +87,7 @@ impl RemoteCall {
                 arguments: &self.args,
                 meta: Meta {
                     progress_token: number,
-                    about: &running.about,
+                    about: &running.asking.about,
                 },
                 input_responses: std::mem::take(&mut input_responses),
                 request_state: request_state.take(),

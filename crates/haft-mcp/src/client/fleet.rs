@@ -267,7 +267,7 @@ impl Member {
         };
         let tools = manifest.distinct().into_iter().filter_map(|(name, words)| {
             let off = self.spec.disabled_tools.iter().any(|off| *off == name);
-            if off || words.len() > definition::LARGEST {
+            if off {
                 return None;
             }
             let tool = words.value();
@@ -291,7 +291,15 @@ impl Member {
         let tools = tools.chain(self.others(&manifest, remote, &holds));
         let source = Source::Mcp(self.spec.name.clone());
         // Removing what is there cannot fail, and what cannot be added is kept out by itself.
-        let _ = runtime.registry().replace_source(&source, tools);
+        let left_out = manifest.left_out.iter().map(|left_out| {
+            let name = match left_out.kind.as_str() {
+                "tools" => format!("mcp.{}.{}", self.spec.name, left_out.name),
+                kind => format!("mcp.{} ({kind}): {}", self.spec.name, left_out.name),
+            };
+            (name, left_out.reason.clone())
+        });
+        let registry = runtime.registry();
+        let _ = registry.replace_source(&source, tools, left_out);
     }
 
     /// Our tools for what the server has beside its own.

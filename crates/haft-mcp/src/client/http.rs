@@ -12,14 +12,15 @@ use haft_host::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, Stat
 use haft_host::{Web, WebBody, WebError, WebRequest};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
-    StreamableHttpError, StreamableHttpPostResponse,
+    AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
 };
 use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 use tokio::sync::watch;
 
 use super::events::Bounded;
+use super::failure::WayError;
 use super::login::{Challenge, Login};
 use super::oversize::{MESSAGE, stand_in};
 
@@ -35,7 +36,7 @@ const STREAM: Duration = Duration::from_secs(1);
 /// How often one request may be answered with a wish for other credentials.
 const TRIES: usize = 3;
 
-type Failure = StreamableHttpError<WebError>;
+type Failure = StreamableHttpError<WayError>;
 
 /// A server at a URL.
 #[derive(Clone)]
@@ -85,7 +86,7 @@ impl Line {
                 let value = value.map_err(|_| unexpected("the token is not a token"))?;
                 request.headers.insert(AUTHORIZATION, value);
             }
-            let response = self.web.send(request).await.map_err(Failure::Client)?;
+            let response = self.web.send(request).await.map_err(way)?;
             let Some(challenge) = challenge(&response) else {
                 return Ok(response);
             };
@@ -129,6 +130,10 @@ fn request(
     request.patience = PATIENCE;
     request.limit = u64::MAX;
     Ok(request)
+}
+
+fn way(error: WebError) -> Failure {
+    Failure::Client(error.into())
 }
 
 fn unexpected(text: impl Into<String>) -> Failure {
@@ -241,15 +246,12 @@ fn failure(
             },
             None,
         )),
-        None if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-            Err(HttpStatusError::new(status.as_u16(), None).into())
-        }
-        None => Err(unexpected(format!("HTTP {status}: {}", shown()))),
+        None => Err(Failure::Client(WayError::answer(status.as_u16(), body))),
     }
 }
 
 impl StreamableHttpClient for Line {
-    type Error = WebError;
+    type Error = WayError;
 
     async fn post_message(
         &self,
@@ -304,7 +306,7 @@ impl StreamableHttpClient for Line {
         }
         let body = match response.into_body().whole_up_to(MESSAGE as u64).await {
             Err(WebError::TooLarge(_)) if id.is_some() => stand_in(&id.unwrap_or_default()).into(),
-            body => body.map_err(Failure::Client)?,
+            body => body.map_err(way)?,
         };
         if !status.is_success() {
             return failure(&message, session.is_some(), status, &body);
@@ -318,10 +320,7 @@ impl StreamableHttpClient for Line {
             _ if !matches!(message, ClientJsonRpcMessage::Request(_)) => {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
-            Err(error) if kind.starts_with(JSON) => {
-                Err(unexpected(format!("the answer is not a message: {error}")))
-            }
-            _ => Err(Failure::UnexpectedContentType(Some(kind))),
+            _ => Err(Failure::Client(WayError::answer(status.as_u16(), &body))),
         }
     }
 
@@ -380,11 +379,8 @@ impl StreamableHttpClient for Line {
         if status == StatusCode::METHOD_NOT_ALLOWED {
             return Err(Failure::ServerDoesNotSupportSse);
         }
-        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-            return Err(HttpStatusError::new(status.as_u16(), None).into());
-        }
         if !status.is_success() {
-            return Err(unexpected(format!("HTTP {status}")));
+            return Err(Failure::Client(WayError::answer(status.as_u16(), &[])));
         }
         let kind = text_of(response.headers(), CONTENT_TYPE);
         match kind {

@@ -7,6 +7,7 @@ mod connect;
 mod definition;
 mod direct;
 mod events;
+mod failure;
 mod fleet;
 mod http;
 mod lane;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use haft_core::{ErrorCode, ToolError};
 use haft_host::{Complaints, Partner};
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService};
-use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -15,10 +14,11 @@ use tokio::time::Instant;
 use super::connect::{self, Greeting, Hands, Way};
 use super::definition::Offered;
 use super::direct;
+use super::failure;
 use super::lane::Lane;
 use super::login::Login;
 use super::news::listen;
-use super::offered::offered;
+use super::offered::{Asking, offered};
 use super::side::{Shared, Side};
 
 /// How long a server may take until it can be called.
@@ -68,9 +68,8 @@ struct State {
 
 pub(super) struct Running {
     pub(super) service: Service,
-    /// The way of calls to a program, and what each says of its client
-    pub(super) lane: Option<Arc<Lane>>,
-    pub(super) about: Map<String, Value>,
+    /// The way of questions and calls
+    pub(super) asking: Asking,
     pub(super) shared: Arc<Shared>,
     used: StdMutex<Instant>,
     partner: StdMutex<Option<Partner>>,
@@ -85,7 +84,7 @@ impl Running {
 
     /// How much a program has said beside its answers to calls.
     pub(super) fn heard(&self) -> Option<u64> {
-        self.lane.as_ref().map(|lane| lane.passed())
+        self.asking.lane.as_ref().map(|lane| lane.passed())
     }
 
     pub(super) fn touch(&self) {
@@ -231,22 +230,26 @@ impl Remote {
                     ClientInitializeError::ConflictInitResponseId(..)
                     | ClientInitializeError::UncorrelatedErrorResponse { .. },
                 )) if !slow => slow = true,
-                Ok(Err(error)) => return Err(self.unavailable(told(&error))),
+                Ok(Err(error)) => return Err(self.unavailable(failure::greeting(&error))),
                 Err(_) => return Err(self.unavailable(format!("no answer within {patience:?}"))),
             }
         };
-        let listed = tokio::time::timeout(START, offered(service.peer().clone())).await;
+        let (partner, lane) = program.unzip();
+        let asking = Asking {
+            peer: service.peer().clone(),
+            lane: lane.clone(),
+            about: direct::about(&service),
+        };
+        let listed = tokio::time::timeout(START, offered(&asking)).await;
         let listed = match listed {
             Ok(Ok(offered)) => offered,
-            Ok(Err(error)) => return Err(self.unavailable(told(&error))),
+            Ok(Err(error)) => return Err(self.unavailable(failure::told(&error))),
             Err(_) => return Err(self.unavailable("it does not say what it offers")),
         };
         (self.renewed)(listed);
-        let (partner, lane) = program.unzip();
         let running = Arc::new(Running {
-            about: direct::about(&service),
             service,
-            lane,
+            asking,
             shared,
             used: StdMutex::new(Instant::now()),
             partner: StdMutex::new(partner),
@@ -316,20 +319,6 @@ impl State {
     }
 }
 
-/// An error with what it came from.
-pub(super) fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
-}
-
 /// Look after a running server: fetch its list when that changes, stop it when it is not used.
 async fn watch(remote: Weak<Remote>, running: Weak<Running>) {
     loop {
@@ -348,7 +337,7 @@ async fn watch(remote: Weak<Remote>, running: Weak<Running>) {
             return;
         };
         if changed {
-            let listed = tokio::time::timeout(START, offered(held.service.peer().clone())).await;
+            let listed = tokio::time::timeout(START, offered(&held.asking)).await;
             if let Ok(Ok(listed)) = listed {
                 (remote.renewed)(listed);
             }

@@ -8,6 +8,8 @@ use super::beside::relink;
 
 /// Bytes of content that one answer may have.
 const LARGEST: usize = 20 * 1024 * 1024;
+/// Characters of an error that a server tells.
+const WORDS: usize = 2_000;
 
 pub(super) fn output(server: &str, answer: &Value) -> ToolResult {
     let mut output = Output::default();
@@ -28,15 +30,16 @@ pub(super) fn output(server: &str, answer: &Value) -> ToolResult {
         .filter(|value| !value.is_null())
         .cloned();
     if answer["isError"] == true {
-        output = output.but_failed(failed(server));
+        // What went wrong is in the content: words of the server do not pass for ours.
+        let text = format!("the MCP server `{server}` says that the call failed");
+        output = output.but_failed(ToolError::failed(text));
     }
     Ok(output)
 }
 
-/// A server says that something went wrong. Its words are in the answer, where they are marked as a
-/// stranger's: an error of ours does not repeat them.
-pub(super) fn failed(server: &str) -> ToolError {
-    ToolError::failed(format!("`{server}` says that it failed"))
+/// Words of a server that stand in the place of a result.
+pub(super) fn said(words: &str) -> Output {
+    Output::text(words.chars().take(WORDS).collect::<String>())
 }
 
 /// An answer may not be larger than anybody can use.

@@ -7,18 +7,17 @@ use haft_core::{
     BoxFuture, DynTool, Effects, ErrorCode, Inquiry, InquiryKind, Output, Prepared, Repeat,
     Resource, Risk, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_host::WebError;
+use haft_runtime::visible;
 use rmcp::model::{CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams};
 use rmcp::service::ServiceError;
-use rmcp::transport::DynamicTransportError;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::beside;
 use super::definition::Manifest;
+use super::failure::{Heard, Trouble};
 use super::oversize::too_large;
-use super::remote::{Remote, Running, told};
+use super::remote::{Remote, Running};
 use super::result;
 use super::side::{Listening, Said};
 
@@ -45,6 +44,12 @@ pub(super) struct RemoteTool {
     /// What was known of the server when this was made of it
     pub(super) judged: Arc<Manifest>,
     pub(super) holds: Holds,
+}
+
+/// How a call ended that has no answer.
+enum Ended {
+    Cancelled,
+    Failed(ServiceError),
 }
 
 impl DynTool for RemoteTool {
@@ -113,12 +118,13 @@ impl Prepared for RemoteCall {
             let listening = running.shared.listen();
             let answer = self.talk(cx, &running, listening).await;
             running.touch();
-            let server = &self.remote.spec.name;
-            let answer = match answer? {
+            let answer = match answer {
                 Ok(answer) => answer,
-                Err(words) => return Ok(Output::text(words).but_failed(result::failed(server))),
+                Err(Ended::Cancelled) => return Err(cancelled()),
+                Err(Ended::Failed(error)) => return Ok(self.failure(error)),
             };
             self.remote.worked().await;
+            let server = &self.remote.spec.name;
             match &self.target {
                 Target::Tool(_) => result::output(server, &answer),
                 Target::Resource(_) => beside::contents(server, &answer),
@@ -177,7 +183,7 @@ impl RemoteCall {
     ) -> BoxFuture<'a, Result<Value, ServiceError>> {
         let service = &running.service;
         let text = |key: &str| self.args[key].as_str().unwrap_or_default();
-        match (&self.target, &running.lane) {
+        match (&self.target, &running.asking.lane) {
             (Target::Tool(name), Some(lane)) => Box::pin(self.direct(cx, running, lane, name)),
             (Target::Tool(name), None) => {
                 let mut params = CallToolRequestParams::new(name.clone());
@@ -197,13 +203,12 @@ impl RemoteCall {
         }
     }
 
-    /// The server's answer, or its own words for why there is none.
     async fn talk(
         &self,
         cx: &ToolContext,
         running: &Running,
         mut listening: Listening,
-    ) -> Result<Result<Value, String>, ToolError> {
+    ) -> Result<Value, Ended> {
         let heard = running.heard();
         let mut call = self.request(cx, running);
         loop {
@@ -214,15 +219,9 @@ impl RemoteCall {
                     if heard.is_none() || heard != running.heard() {
                         listening.last_words(cx).await;
                     }
-                    return match answer {
-                        Err(ServiceError::McpError(error)) if error.message == too_large() => {
-                            Err(ToolError::failed(error.message))
-                        }
-                        Err(ServiceError::McpError(error)) => Ok(Err(error.message.into_owned())),
-                        answer => answer.map(Ok).map_err(|error| self.failure(error)),
-                    };
+                    return answer.map_err(Ended::Failed);
                 }
-                () = cx.cancel.cancelled() => return Err(cancelled()),
+                () = cx.cancel.cancelled() => return Err(Ended::Cancelled),
                 Some(said) = listening.said.recv() => match said {
                     Said::Progress(text) => cx.progress(text),
                     Said::Form(form, answer) => {
@@ -237,6 +236,7 @@ impl RemoteCall {
 
     /// A form of the server, for the person behind this call.
     pub(super) async fn ask(&self, cx: &ToolContext, mut form: Value) -> Value {
+        spell_out(&mut form);
         let message = form["message"].as_str().unwrap_or_default();
         form["message"] = format!(
             "The MCP server `{}` asks (do not enter secrets): {message}",
@@ -254,31 +254,68 @@ impl RemoteCall {
         answer
     }
 
-    fn failure(&self, error: ServiceError) -> ToolError {
+    /// A call that got no result. What the server said is content, and marked as such.
+    fn failure(&self, error: ServiceError) -> Output {
         let server = &self.remote.spec.name;
         match error {
-            ServiceError::TransportSend(error) if was_not_sent(&error) => {
-                self.remote.unavailable(told(&error))
+            ServiceError::McpError(error) if error.message == too_large() => {
+                Output::default().but_failed(ToolError::failed(error.message))
             }
-            // It may have happened before the server went away.
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-                let code = match self.repeat {
-                    Repeat::Unsafe => ErrorCode::Uncertain,
-                    _ => ErrorCode::ExecutionFailed,
-                };
-                ToolError::new(
-                    code,
-                    format!("the MCP server `{server}` went away during the call"),
-                )
-                .hint("look whether it happened; the next call starts the server again")
+            ServiceError::McpError(error) => {
+                let text = format!("the MCP server `{server}` answered with an error");
+                let hint = format!("code {}", error.code.0);
+                result::said(&error.message).but_failed(ToolError::failed(text).hint(hint))
             }
-            other => ToolError::failed(format!("`{server}`: {other}")),
+            ServiceError::TransportSend(error) => {
+                let trouble = Trouble::of(&error);
+                let words = trouble
+                    .words
+                    .as_deref()
+                    .map_or_else(Output::default, result::said);
+                words.but_failed(match trouble.heard {
+                    Heard::No => self.remote.unavailable(trouble.reason),
+                    Heard::Refused => ToolError::failed(format!(
+                        "the MCP server `{server}` refused the call: {}",
+                        trouble.reason
+                    )),
+                    Heard::Perhaps => self.lost(&trouble.reason),
+                })
+            }
+            ServiceError::TransportClosed => Output::failed(self.lost("it went away")),
+            other => Output::failed(ToolError::failed(format!("`{server}`: {other}"))),
         }
+    }
+
+    /// The server may have done what it was asked to, and nobody knows.
+    fn lost(&self, reason: &str) -> ToolError {
+        let code = match self.repeat {
+            Repeat::Unsafe => ErrorCode::Uncertain,
+            _ => ErrorCode::ExecutionFailed,
+        };
+        let server = &self.remote.spec.name;
+        let text = format!("no result from the MCP server `{server}`: {reason} during the call");
+        ToolError::new(code, text)
+            .hint("look whether it happened; the next call starts the server again if need be")
     }
 }
 
 fn value(answer: &impl Serialize) -> Result<Value, ServiceError> {
     serde_json::to_value(answer).map_err(|_| ServiceError::UnexpectedResponse)
+}
+
+/// What hides or repaints text in a form is spelled out: a person must see what is asked. Values that
+/// go back to the server as they came are not for reading.
+fn spell_out(form: &mut Value) {
+    match form {
+        Value::String(text) => *text = visible(text),
+        Value::Array(items) => items.iter_mut().for_each(spell_out),
+        Value::Object(fields) => {
+            let sent_back = |key: &str| matches!(key, "const" | "default" | "enum");
+            let shown = fields.iter_mut().filter(|(key, _)| !sent_back(key));
+            shown.for_each(|(_, value)| spell_out(value));
+        }
+        _ => {}
+    }
 }
 
 /// What a person has left out of a form gets the value that the form proposes.
@@ -296,21 +333,6 @@ fn fill_in_defaults(form: &Value, answer: &mut Value) {
         {
             answer["content"][name] = default.clone();
         }
-    }
-}
-
-/// Whether an error says that the request never reached the server, or was turned away unread.
-fn was_not_sent(error: &DynamicTransportError) -> bool {
-    use StreamableHttpError::{AuthRequired, Client, HttpStatus, InsufficientScope};
-    use WebError::{Connect, Header, NoSuchHost, Port, Refused, Tls, Url};
-    let error = error.error.downcast_ref::<StreamableHttpError<WebError>>();
-    match error {
-        Some(AuthRequired(_) | InsufficientScope(_) | HttpStatus(_)) => true,
-        Some(Client(error)) => matches!(
-            error,
-            Connect(_) | Tls(_) | Header(_) | NoSuchHost | Port(_) | Refused(_) | Url(_)
-        ),
-        _ => false,
     }
 }
 

@@ -40,6 +40,15 @@ def tools():
         return [tool(f"tool_{n}") for n in range(5000)]
     if MODE == "duplicates":
         return [tool("work"), tool("work", "Another"), tool("work")]
+    if MODE == "bad-entries":
+        deep = {"type": "object"}
+        for _ in range(100):
+            deep = {"type": "object", "properties": {"p": deep}}
+        return [{"name": "deep", "inputSchema": deep}, {"name": "none"}, 7,
+                {"name": "null", "inputSchema": None}, {"inputSchema": {"type": "object"}},
+                {"name": "a\nb", "inputSchema": {"type": "object"}},
+                {"name": "odd", "description": 7, "inputSchema": {"type": "object"}},
+                tool("work")]
     if MODE == "bad-schema":
         return [tool("work"), {"name": "broken", "inputSchema": {"type": 17}}]
     if MODE == "told":

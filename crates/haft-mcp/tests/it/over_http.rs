@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft_core::{Call, Outcome};
+use haft_core::{Call, ErrorCode, Outcome};
 use haft_host::{FilesConfig, ProcessConfig, RunProcesses, Workspace};
 use haft_mcp::{Fleet, Hands, HttpConfig, HttpServer, RemoteSpec, Server, ServerConfig, Way};
 use haft_runtime::{Runtime, Session};
@@ -322,6 +322,42 @@ async fn what_servers_hear_is_as_the_schemas_have_it() {
         "prompts/get",
     ];
     check_messages(&said, &older.map(|method| (OLD, method)));
+}
+
+#[tokio::test]
+async fn only_what_a_server_turns_away_has_not_happened() {
+    let mut child = Command::new("python3")
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/odd_http.py"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut port = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut port).unwrap();
+    let _program = Program(child);
+    let far = Far::at(&format!("http://127.0.0.1:{}/mcp", port.trim()), &[]);
+    let health = far.fleet.look_at("far").await.unwrap();
+    assert_eq!(health.tools, 5, "the bad one alone is left out");
+    for (tool, code, words) in [
+        ("e500", ErrorCode::Uncertain, "it did run"),
+        ("e400", ErrorCode::ExecutionFailed, "not like this"),
+        ("e404", ErrorCode::ExecutionFailed, "not here"),
+        ("e429", ErrorCode::NotAvailable, "not now"),
+        ("page", ErrorCode::Uncertain, "<html>log in</html>"),
+    ] {
+        let outcome = far.call(tool, json!({})).await;
+        assert_eq!(outcome.code(), Some(code), "{tool} {outcome:?}");
+        let error = outcome.error.as_ref().unwrap();
+        assert!(!error.message.contains("::"), "{error:?}");
+        // The server's reason is told, as the server's.
+        assert!(!error.message.contains(words), "{error:?}");
+        let said = outcome.content[0].as_text().unwrap();
+        assert!(
+            said.contains(words) && said.contains("untrusted_data"),
+            "{said}"
+        );
+    }
+    far.fleet.stop().await;
 }
 
 /// Answers as told: what is asked for, then something that never ends.

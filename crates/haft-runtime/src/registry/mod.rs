@@ -19,7 +19,7 @@ use tokio::sync::watch;
 pub use self::entry::Entry;
 use self::names::Names;
 use self::schema::Schema;
-use crate::ReducerTaken;
+use crate::{ReducerTaken, visible};
 
 /// The live registry.
 #[derive(Default)]
@@ -134,11 +134,13 @@ impl Registry {
     }
 
     /// Put these tools in the place of all that a source has, in one step. One that cannot be
-    /// registered is kept out, and the rest work on.
+    /// registered is kept out, and the rest work on; those that never came to be tools are given by
+    /// name and reason.
     pub fn replace_source(
         &self,
         source: &Source,
         tools: impl IntoIterator<Item = Arc<dyn DynTool>>,
+        left_out: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(), RegisterError> {
         self.change(|next| {
             let gone: Vec<Arc<str>> = next
@@ -164,8 +166,19 @@ impl Registry {
                 }
                 for quarantined in &mut next.quarantined[before..] {
                     quarantined.source = Some(source.clone());
+                    // A line of its own is ours to begin.
+                    for text in [&mut quarantined.name, &mut quarantined.reason] {
+                        *text = visible(text).replace('\n', "\\n");
+                    }
                 }
             }
+            let source = Some(source.clone());
+            next.quarantined
+                .extend(left_out.into_iter().map(|(name, reason)| Quarantined {
+                    name,
+                    reason,
+                    source: source.clone(),
+                }));
             Ok(())
         })
     }

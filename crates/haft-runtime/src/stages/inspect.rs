@@ -2,6 +2,7 @@
 //! every part of the answer; forged markers in untrusted text are taken apart.
 
 use haft_core::{Block, Output};
+use serde_json::Value;
 
 use super::untrusted;
 use crate::flight::Flight;
@@ -24,7 +25,13 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
                 }
                 count
             }
-            Block::Resource { resource, .. } => secrets::mask_value(resource),
+            Block::Resource { resource, .. } => {
+                let count = secrets::mask_value(resource);
+                if let Some(Value::String(text)) = resource.get_mut("text").filter(|_| untrusted) {
+                    untrusted::disarm(text);
+                }
+                count
+            }
             _ => 0,
         };
     }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use haft_core::{Block, Output};
 use regex::Regex;
+use serde_json::Value;
 
 use super::{structured, untrusted};
 use crate::flight::Flight;
@@ -64,9 +65,15 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
     if is_untrusted {
         let ours = output.ours;
         for block in output.content.iter_mut().skip(ours) {
-            if let Block::Text { text, .. } = block {
-                *text = untrusted::seal(text, &flight.cx.tool);
-            }
+            let text = match block {
+                Block::Text { text, .. } => text,
+                Block::Resource { resource, .. } => match resource.get_mut("text") {
+                    Some(Value::String(text)) => text,
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            *text = untrusted::seal(text, &flight.cx.tool);
         }
     }
 }
