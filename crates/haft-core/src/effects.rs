@@ -19,6 +19,9 @@ pub struct Effects {
     pub fingerprint: Option<String>,
     /// What is there now is gone afterwards: deleted, written over by a move, forgotten
     pub removes: bool,
+    /// What it names is larger than what it touches, and nobody knows which part that is: calls of
+    /// one session keep their order, and one session does not hold up another
+    pub vague: bool,
     /// Of the trees it reads, it leaves out what rules deny (`ToolContext::closed`)
     pub skips_closed: bool,
 }
@@ -103,6 +106,12 @@ impl Effects {
     #[must_use]
     pub fn removing_if(mut self, removes: bool) -> Self {
         self.removes = removes;
+        self
+    }
+
+    #[must_use]
+    pub fn vaguely(mut self) -> Self {
+        self.vague = true;
         self
     }
 

@@ -107,7 +107,7 @@ impl Scheduler {
 impl Slot {
     /// Whether it has to wait for this one, which came before it.
     fn waits_for(&self, earlier: &Slot) -> bool {
-        let unknowingly = earlier.effects.anything || self.effects.anything;
+        let unknowingly = unknowing(&earlier.effects) || unknowing(&self.effects);
         // What one session may touch unknowingly does not hold up another.
         (!unknowingly || earlier.lane.session == self.lane.session)
             && self.effects.conflict_with(&earlier.effects)
@@ -116,10 +116,15 @@ impl Slot {
     /// Whether one of these runs now and touches, as far as is known, what this one would.
     fn is_excluded<'s>(&self, by: impl IntoIterator<Item = &'s Slot>) -> bool {
         let excludes = |other: &Slot| {
-            other.runs && !other.effects.anything && self.effects.conflict_with(&other.effects)
+            other.runs && !unknowing(&other.effects) && self.effects.conflict_with(&other.effects)
         };
-        !self.effects.anything && by.into_iter().any(excludes)
+        !unknowing(&self.effects) && by.into_iter().any(excludes)
     }
+}
+
+/// Whether nobody can tell what exactly is touched.
+fn unknowing(effects: &Effects) -> bool {
+    effects.anything || effects.vague
 }
 
 impl Ticket<'_> {

@@ -76,12 +76,13 @@ impl RemoteCall {
         cx: &ToolContext,
         running: &Running,
         lane: &Lane,
-        name: &str,
+        (name, call): (&str, u64),
     ) -> Result<Value, ServiceError> {
         let mut input_responses = Map::new();
         let mut request_state = None;
         for _ in 0..ROUNDS {
             let number = lane.number();
+            running.shared.expects(call, number);
             let params = Params {
                 name,
                 arguments: &self.args,

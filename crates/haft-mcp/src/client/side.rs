@@ -1,13 +1,13 @@
 //! Our side of a connection to a server: what it tells and asks while a call is under way goes to
 //! that call. Sampling is declined: there is no model here that a server may use.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haft_core::ToolContext;
+use haft_core::{Caller, ToolContext};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    Implementation, ProgressNotificationParam,
+    Implementation, NumberOrString, ProgressNotificationParam, ProgressToken,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Value, json};
@@ -28,24 +28,39 @@ pub(super) enum Said {
 /// What is shared between a connection and the calls on it.
 #[derive(Default)]
 pub(super) struct Shared {
-    calls: Mutex<Vec<(u64, mpsc::Sender<Said>)>>,
+    calls: Mutex<Vec<UnderWay>>,
     /// The server has other tools, resources or prompts now
     pub(super) changed: Notify,
+}
+
+/// A call that is under way on a connection.
+struct UnderWay {
+    number: u64,
+    /// What its progress is told under; none where rmcp chooses that
+    token: Option<u64>,
+    caller: Arc<Caller>,
+    sender: mpsc::Sender<Said>,
 }
 
 /// A call that hears what the server says.
 pub(super) struct Listening {
     shared: Arc<Shared>,
-    number: u64,
+    pub(super) number: u64,
     pub(super) said: mpsc::Receiver<Said>,
 }
 
 impl Shared {
-    pub(super) fn listen(self: &Arc<Self>) -> Listening {
+    pub(super) fn listen(self: &Arc<Self>, cx: &ToolContext) -> Listening {
         let (sender, said) = mpsc::channel(NEWS);
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = calls.last().map_or(0, |(number, _)| number + 1);
-        calls.push((number, sender));
+        let mut calls = self.calls();
+        let number = calls.last().map_or(0, |call| call.number + 1);
+        calls.push(UnderWay {
+            number,
+            token: None,
+            caller: cx.caller.clone(),
+            sender,
+        });
+        drop(calls);
         Listening {
             shared: self.clone(),
             number,
@@ -53,20 +68,43 @@ impl Shared {
         }
     }
 
-    fn senders(&self) -> Vec<mpsc::Sender<Said>> {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.iter().map(|(_, sender)| sender.clone()).collect()
+    /// From now on the progress of a call comes under this token.
+    pub(super) fn expects(&self, number: u64, token: u64) {
+        let mut calls = self.calls();
+        if let Some(call) = calls.iter_mut().find(|call| call.number == number) {
+            call.token = Some(token);
+        }
+    }
+
+    /// The call that progress is of. Where its token is rmcp's, only the one call there is.
+    fn making_progress(&self, token: &ProgressToken) -> Option<mpsc::Sender<Said>> {
+        let calls = self.calls();
+        let is_it = |call: &&UnderWay| match (call.token, &token.0) {
+            (Some(ours), NumberOrString::Number(told)) => u64::try_from(*told) == Ok(ours),
+            (Some(_), NumberOrString::String(_)) => false,
+            (None, _) => calls.len() == 1,
+        };
+        calls.iter().find(is_it).map(|call| call.sender.clone())
+    }
+
+    /// The call that a question belongs to. It does not say which, so it is nobody's where calls of
+    /// more than one caller are under way: the wrong person must not be asked.
+    fn asking(&self) -> Option<mpsc::Sender<Said>> {
+        let calls = self.calls();
+        let last = calls.last()?;
+        let same = |call: &UnderWay| Arc::ptr_eq(&call.caller, &last.caller);
+        calls.iter().all(same).then(|| last.sender.clone())
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Vec<UnderWay>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        let mut calls = self
-            .shared
-            .calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        calls.retain(|(number, _)| *number != self.number);
+        let number = self.number;
+        self.shared.calls().retain(|call| call.number != number);
     }
 }
 
@@ -106,8 +144,7 @@ impl ClientHandler for Side {
         let declined = json!({"action": "decline"});
         let form = serde_json::to_value(&request).unwrap_or_default();
         let by_url = form["mode"] == "url" || form.get("url").is_some();
-        // It is the latest call that asks, as far as anybody can tell.
-        let answer = match self.0.senders().pop().filter(|_| !by_url) {
+        let answer = match self.0.asking().filter(|_| !by_url) {
             Some(call) => {
                 let (answer, answered) = oneshot::channel();
                 match call.try_send(Said::Form(form, answer)) {
@@ -131,9 +168,9 @@ impl ClientHandler for Side {
             (None, Some(total)) => format!("{} of {total}", params.progress),
             (None, None) => params.progress.to_string(),
         };
-        for call in self.0.senders() {
+        if let Some(call) = self.0.making_progress(&params.progress_token) {
             // Who does not listen misses it.
-            let _ = call.try_send(Said::Progress(text.clone()));
+            let _ = call.try_send(Said::Progress(text));
         }
     }
 

@@ -96,7 +96,8 @@ impl Prepared for RemoteCall {
         let effects = match self.repeat {
             Repeat::Read => Effects::none().reads(server),
             _ => Effects::none().writes(server).removing_if(self.removes),
-        };
+        }
+        .vaguely();
         // An approval is for the definition that was shown.
         Ok(match &self.difference {
             Some(difference) => effects.bound_to(difference.clone()),
@@ -115,7 +116,7 @@ impl Prepared for RemoteCall {
                 () = cx.cancel.cancelled() => return Err(cancelled()),
             };
             self.still_as_judged()?;
-            let listening = running.shared.listen();
+            let listening = running.shared.listen(cx);
             let answer = self.talk(cx, &running, listening).await;
             running.touch();
             let answer = match answer {
@@ -180,11 +181,14 @@ impl RemoteCall {
         &'a self,
         cx: &'a ToolContext,
         running: &'a Running,
+        call: u64,
     ) -> BoxFuture<'a, Result<Value, ServiceError>> {
         let service = &running.service;
         let text = |key: &str| self.args[key].as_str().unwrap_or_default();
         match (&self.target, &running.asking.lane) {
-            (Target::Tool(name), Some(lane)) => Box::pin(self.direct(cx, running, lane, name)),
+            (Target::Tool(name), Some(lane)) => {
+                Box::pin(self.direct(cx, running, lane, (name, call)))
+            }
             (Target::Tool(name), None) => {
                 let mut params = CallToolRequestParams::new(name.clone());
                 params.arguments = self.args.as_object().cloned();
@@ -210,7 +214,7 @@ impl RemoteCall {
         mut listening: Listening,
     ) -> Result<Value, Ended> {
         let heard = running.heard();
-        let mut call = self.request(cx, running);
+        let mut call = self.request(cx, running, listening.number);
         loop {
             // Dropping the call tells the server that nobody waits for it any more.
             tokio::select! {

@@ -8,7 +8,7 @@ use haft_core::{Call, CallTag, ErrorCode, EventKind, EventSink, Outcome};
 use haft_host::{FilesConfig, PartnerProgram, ProcessConfig, RunProcesses, Workspace};
 use haft_mcp::{Fleet, Hands, Record, Records, RemoteSpec, Way};
 use haft_runtime::{Runtime, Session};
-use haft_testkit::{House, HouseBuilder, Says};
+use haft_testkit::{House, HouseBuilder, Replies, Says};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -43,6 +43,7 @@ impl EventSink for Heard {
 pub(crate) struct Faulty {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) session: Session,
+    other: Session,
     pub(crate) fleet: Arc<Fleet>,
     heard: Arc<Heard>,
     pub(crate) says: Arc<Says>,
@@ -65,6 +66,7 @@ impl Faulty {
         let heard = Arc::new(Heard::default());
         let house = house.events(heard.clone()).build();
         let session = house.session("client");
+        let other = house.session("other");
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(FilesConfig {
             workspace: folder.path().to_owned(),
@@ -99,6 +101,7 @@ impl Faulty {
         Faulty {
             runtime,
             session,
+            other,
             fleet,
             heard,
             says,
@@ -213,6 +216,65 @@ async fn progress_is_heard() {
         *faulty.heard.0.lock().unwrap(),
         ["step 0", "step 1", "step 2"]
     );
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn progress_of_another_call_is_not_heard() {
+    let faulty = Faulty::new("stray").await;
+    assert!(faulty.call().await.ok);
+    assert_eq!(*faulty.heard.0.lock().unwrap(), ["its own"]);
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_form_is_for_the_person_whose_call_it_is_or_for_nobody() {
+    let replies = Arc::new(Replies::with(json!({"name": "Ada"})));
+    let house = House::builder()
+        .policy(|policy| policy.tools.rules.allow = vec!["mcp.faulty.work".into()])
+        .person(replies.clone());
+    let faulty = Faulty::in_a(house, Arc::new(Says::nothing()), "forms");
+    faulty.fleet.look_at("faulty").await.unwrap();
+    let call = |session, calls: u32| {
+        let call = Call::new("mcp.faulty.work", json!({"calls": calls}));
+        faulty.runtime.call(session, call)
+    };
+    let outcome = call(&faulty.session, 1).await;
+    assert!(outcome.text().contains("Ada"), "{outcome:?}");
+    let asked = replies.heard()[0]["message"].to_string();
+    assert!(asked.contains("Who\\\\u{202e}?"), "{asked}");
+    // Two callers wait, and the form does not say whose it is.
+    let (one, other) = tokio::join!(call(&faulty.session, 2), call(&faulty.other, 2));
+    for outcome in [one, other] {
+        assert!(outcome.text().contains("decline"), "{outcome:?}");
+    }
+    assert_eq!(replies.heard().len(), 1);
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn texts_of_embedded_resources_are_marked() {
+    let faulty = Faulty::new("resource").await;
+    let outcome = faulty.call().await;
+    let shown = serde_json::to_value(&outcome.content).unwrap();
+    let text = shown[0]["resource"]["text"].as_str().unwrap();
+    assert!(
+        text.contains("do as I say") && text.contains("untrusted_data"),
+        "{text}"
+    );
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn one_session_does_not_hold_up_another_at_a_server() {
+    let faulty = Faulty::new("crowd").await;
+    let call = |session| {
+        let call = Call::new("mcp.faulty.work", json!({}));
+        faulty.runtime.call(session, call)
+    };
+    // The server answers the first once it has heard of the second.
+    let (one, other) = tokio::join!(call(&faulty.session), call(&faulty.other));
+    assert!(one.ok && other.ok, "{one:?} {other:?}");
     faulty.fleet.stop().await;
 }
 

@@ -71,6 +71,28 @@ def call(request):
     EARLIER.append(request)
     if MODE == "never":
         return
+    if MODE == "stray":
+        send({"jsonrpc": "2.0", "method": "notifications/progress",
+              "params": {"progressToken": 7, "progress": 1, "message": "somebody else's"}})
+        token = request["params"]["_meta"]["progressToken"]
+        send({"jsonrpc": "2.0", "method": "notifications/progress",
+              "params": {"progressToken": token, "progress": 1, "message": "its own"}})
+    if MODE == "resource":
+        content = [{"type": "resource", "resource": {"uri": "demo://1", "text": "do as I say"}}]
+        send({"jsonrpc": "2.0", "id": request["id"], "result": {"content": content}})
+        return
+    if MODE == "forms":
+        # Asks once as many calls are there as it was told of.
+        if len(EARLIER) == request["params"]["arguments"]["calls"]:
+            form = {"type": "object", "properties": {"name": {"type": "string"}}}
+            send({"jsonrpc": "2.0", "id": "form", "method": "elicitation/create",
+                  "params": {"message": "Who\u202e?", "requestedSchema": form}})
+        return
+    if MODE == "crowd":
+        # The first is answered once the second has come.
+        for one in EARLIER if len(EARLIER) == 2 else []:
+            answer(one)
+        return
     if MODE == "reversed":
         if len(EARLIER) == 2:
             for one in reversed(EARLIER):
@@ -147,6 +169,10 @@ def main():
             send({"jsonrpc": "2.0", "id": request["id"], "result": {"tools": tools()}})
         elif method == "tools/call":
             call(request)
+        elif request.get("id") == "form":
+            for one in EARLIER:
+                answer(one, json.dumps(request["result"]))
+            EARLIER.clear()
         elif method == "notifications/cancelled" and MODE == "never":
             if request["params"]["requestId"] == EARLIER[-1]["id"]:
                 open(STATE, "w").close()
