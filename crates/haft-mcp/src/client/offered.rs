@@ -55,9 +55,10 @@ const TOOLS: Kind = Kind {
     method: "tools/list",
     key: "tools",
     request: |params| {
-        let mut request = ListToolsRequest::default();
-        request.params = params;
-        ClientRequest::ListToolsRequest(request)
+        ClientRequest::ListToolsRequest(ListToolsRequest {
+            params,
+            ..Default::default()
+        })
     },
     entry: typed::<Tool>,
     largest: super::definition::LARGEST,
@@ -66,9 +67,10 @@ const RESOURCES: Kind = Kind {
     method: "resources/list",
     key: "resources",
     request: |params| {
-        let mut request = ListResourcesRequest::default();
-        request.params = params;
-        ClientRequest::ListResourcesRequest(request)
+        ClientRequest::ListResourcesRequest(ListResourcesRequest {
+            params,
+            ..Default::default()
+        })
     },
     entry: typed::<Resource>,
     largest: LARGEST,
@@ -77,9 +79,10 @@ const TEMPLATES: Kind = Kind {
     method: "resources/templates/list",
     key: "resourceTemplates",
     request: |params| {
-        let mut request = ListResourceTemplatesRequest::default();
-        request.params = params;
-        ClientRequest::ListResourceTemplatesRequest(request)
+        ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {
+            params,
+            ..Default::default()
+        })
     },
     entry: typed::<ResourceTemplate>,
     largest: LARGEST,
@@ -88,9 +91,10 @@ const PROMPTS: Kind = Kind {
     method: "prompts/list",
     key: "prompts",
     request: |params| {
-        let mut request = ListPromptsRequest::default();
-        request.params = params;
-        ClientRequest::ListPromptsRequest(request)
+        ClientRequest::ListPromptsRequest(ListPromptsRequest {
+            params,
+            ..Default::default()
+        })
     },
     entry: typed::<Prompt>,
     largest: LARGEST,
