@@ -57,7 +57,13 @@ impl Complaints {
         let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         bytes.extend_from_slice(more);
         let excess = bytes.len().saturating_sub(COMPLAINTS);
-        bytes.drain(..excess);
+        if excess > 0 {
+            bytes.drain(..excess);
+            // What is left of a line that was cut could be the end of a secret, which nobody would
+            // know again.
+            let whole = bytes.iter().position(|&byte| byte == b'\n');
+            bytes.drain(..whole.map_or(0, |end| end + 1));
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use haft_core::{ErrorCode, ToolError};
 use haft_host::{Complaints, Partner};
+use haft_runtime::mask;
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
@@ -131,12 +132,14 @@ impl Remote {
         }
     }
 
-    /// The end of what the server said on its standard error.
+    /// The end of what the server said on its standard error, without the secrets it was given.
     pub(super) fn complaints(&self) -> String {
-        self.complaints
+        let complaints = self
+            .complaints
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .text()
+            .text();
+        mask(&complaints).text.into_owned()
     }
 
     /// The connection, made if there is none.
@@ -198,10 +201,8 @@ impl Remote {
             .lines()
             .rev()
             .find(|line| !line.trim().is_empty());
-        let error = ToolError::new(
-            ErrorCode::NotAvailable,
-            format!("MCP server `{}` is not there: {reason}", self.spec.name),
-        );
+        let told = format!("MCP server `{}` is not there: {reason}", self.spec.name);
+        let error = ToolError::new(ErrorCode::NotAvailable, mask(&told).text);
         error.hint(match last {
             Some(line) => format!(
                 "its last words: {}; see `haft mcp test {}`",

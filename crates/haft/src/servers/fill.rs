@@ -43,8 +43,24 @@ pub(super) fn filled(
     out.push_str(rest);
     if looks_secret(key) {
         hidden.push(out.clone());
+        // `Authorization: Bearer TOKEN`: the token is the secret, whoever says it again.
+        let (scheme, token) = out.split_once(' ').unwrap_or_default();
+        if ["bearer", "basic", "token"].contains(&&*scheme.to_ascii_lowercase()) {
+            hidden.push(token.trim().to_owned());
+        }
     }
     Ok(out)
+}
+
+/// Whether a value that nobody called a secret could well be one: long, of letters and digits, and
+/// neither a path nor a URL. What is hidden is hidden everywhere, so `production` must not be.
+fn may_be_secret(value: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+    value.len() >= 12
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && !value.starts_with(['/', '~', '.'])
+        && !value.contains("://")
 }
 
 /// What stands for `${inside}`, and whether it is secret.
@@ -58,7 +74,10 @@ fn one(inside: &str, values: &dyn Values) -> Result<(String, bool)> {
     };
     let value = values.variable(name).filter(|value| !value.is_empty());
     match (value, default) {
-        (Some(value), _) => Ok((value, looks_secret(name))),
+        (Some(value), _) => {
+            let is_secret = looks_secret(name) || may_be_secret(&value);
+            Ok((value, is_secret))
+        }
         (None, Some(default)) => Ok((default.to_owned(), false)),
         (None, None) => bail!("`{name}` is not set"),
     }
@@ -79,7 +98,11 @@ mod tests {
 
     impl Values for Fixture {
         fn variable(&self, name: &str) -> Option<String> {
-            matches!(name, "TOKEN" | "PLACE").then(|| name.to_lowercase())
+            match name {
+                "PASS" => Some("hunter2-hunter2".to_owned()),
+                "URL" => Some("http://localhost:8080/v1".to_owned()),
+                _ => matches!(name, "TOKEN" | "PLACE").then(|| name.to_lowercase()),
+            }
         }
 
         fn secret(&self, name: &str) -> Result<Option<String>> {
@@ -118,5 +141,14 @@ mod tests {
         );
         check("${secret:T:-x}", "A", None, &[]);
         check("as it is", "API_KEY", Some("as it is"), &["as it is"]);
+        let bearer = "Bearer sesame";
+        check(bearer, "Authorization", Some(bearer), &[bearer, "sesame"]);
+        check(
+            "${PASS}",
+            "A",
+            Some("hunter2-hunter2"),
+            &["hunter2-hunter2"],
+        );
+        check("${URL}", "A", Some("http://localhost:8080/v1"), &[]);
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use haft_host::PartnerProgram;
 use haft_mcp::{HttpServer, OauthSpec, Record, Records, RemoteSpec, Way};
+use haft_runtime::mask;
 
 use crate::config::{Loaded, McpServer};
 use crate::home::Home;
@@ -118,6 +119,7 @@ pub(crate) fn ready(home: &Home, loaded: &mut Loaded) -> Vec<RemoteSpec> {
     };
     let mut ready = Vec::new();
     let mut hidden = Vec::new();
+    let mut left_out = Vec::new();
     for (name, (server, from)) in servers {
         if server.disabled {
             continue;
@@ -127,15 +129,14 @@ pub(crate) fn ready(home: &Home, loaded: &mut Loaded) -> Vec<RemoteSpec> {
                 spec.identity = identity(&server, from, &loaded.workspace);
                 ready.push(spec);
             }
-            Err(error) => {
-                let notice = format!("the MCP server `{name}` is left out: {error}");
-                loaded.notices.push(notice);
-            }
+            Err(error) => left_out.push(format!("the MCP server `{name}` is left out: {error}")),
         }
     }
     if !hidden.is_empty() {
         haft_runtime::hide(hidden);
     }
+    let told = left_out.iter().map(|told| mask(told).text.into_owned());
+    loaded.notices.extend(told);
     ready
 }
 

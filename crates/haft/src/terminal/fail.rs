@@ -7,7 +7,7 @@ use std::io::Write;
 use haft_core::{ErrorBody, ErrorCode, ToolError};
 use haft_policy::PolicyError;
 
-use haft_runtime::visible;
+use haft_runtime::{mask, visible};
 use serde_json::json;
 
 use crate::config::ConfigError;
@@ -65,7 +65,10 @@ pub(crate) fn report(problem: &anyhow::Error) -> u8 {
     } else {
         None
     };
-    let message = format!("{problem:#}");
+    // An error may quote what a server or a config was given.
+    let hidden = |text: &str| mask(text).text.into_owned();
+    let message = hidden(&format!("{problem:#}"));
+    let hint = hint.map(|hint| hidden(&hint));
     error(&message, hint.as_deref());
     let usage = problem.downcast_ref::<Usage>().is_some();
     if json_is_asked(std::env::args_os()) {

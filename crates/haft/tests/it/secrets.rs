@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::place::{Place, text};
+use crate::place::{Place, finish, text};
 
 const TELLING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/telling.py");
 const VALUE: &str = "plover xyzzy plugh";
@@ -50,6 +50,46 @@ fn a_server_gets_what_a_secret_stands_for_and_nobody_else_sees_it() {
         .exits(1)
         .says("no such secret");
     place.run(["mcp", "test", "t"]).exits(1);
+}
+
+/// What a server is given it may say again, on its standard error or with its last words.
+#[test]
+fn no_command_about_servers_prints_what_they_were_given() {
+    const MOODY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/moody.py");
+    const OPEN: &str = "handed-on-4711-by-name";
+    let place = Place::new();
+    place
+        .run_with_input(&["secret", "set", "API"], VALUE.as_bytes())
+        .exits(0);
+    for (name, setting, value) in [
+        ("kept", "SAID=secret:API", VALUE),
+        ("within", "SAID=so ${secret:API}", VALUE),
+        ("handed", "SAID=${HANDED}", OPEN),
+        (
+            "written",
+            "SAID_KEY=a1b2c3-written-out",
+            "a1b2c3-written-out",
+        ),
+    ] {
+        let variable = setting.split('=').next().unwrap();
+        for temper in ["complains", "dies"] {
+            let check = |words: &[&str]| {
+                let ran = finish(place.haft().env("HANDED", OPEN).args(words));
+                let said = format!("{}{}", ran.out, ran.err);
+                assert!(!said.contains(value), "{name} {words:?}: {said}");
+                said
+            };
+            let add = [
+                "mcp", "add", "--yes", "--env", setting, name, "python3", MOODY,
+            ];
+            let said = check(&[&add[..], &[temper, variable]].concat());
+            assert!(said.contains("I was told"), "{said}");
+            assert!(check(&["mcp", "test", name]).contains("I was told"));
+            check(&["mcp", "list"]);
+            check(&["mcp", "list", "--json"]);
+            place.run(["mcp", "remove", name]).exits(0);
+        }
+    }
 }
 
 #[test]

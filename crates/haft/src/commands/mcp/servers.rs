@@ -163,7 +163,9 @@ pub(super) fn list(as_json: bool, workspace: Option<PathBuf>) -> Result<u8> {
             .iter()
             .map(|(name, (server, from))| {
                 let args = server.args.iter().map(|arg| mask(arg).text);
-                json!({"name": name, "command": server.command, "url": server.url, "args": args.collect::<Vec<_>>(),
+                let url = server.url.as_ref().map(|url| mask(url).text);
+                let command = mask(&server.command).text;
+                json!({"name": name, "command": command, "url": url, "args": args.collect::<Vec<_>>(),
                     "disabled": server.disabled, "from": from.as_str(), "health": of(name)})
             })
             .collect();
@@ -178,7 +180,7 @@ pub(super) fn list(as_json: bool, workspace: Option<PathBuf>) -> Result<u8> {
         let place = server.url.as_ref().unwrap_or(&server.command);
         let mut row = vec![name.clone(), state(server, *from, of(name))];
         row.extend(counts(of(name)));
-        row.push(visible(place));
+        row.push(visible(&mask(place).text));
         row
     });
     table::print(

@@ -1,0 +1,60 @@
+"""An MCP server with one tool, `hello`, and a temper: moody.py TEMPER [ARGUMENT].
+
+plain                serves
+mute                 reads and never says a word
+stubborn FOLDER      serves; when its input ends, leaves a file in FOLDER and stays
+meets FOLDER COUNT   the same, and leaves a second file once COUNT others have left their first
+complains VARIABLE   says on standard error what the variable holds, and serves
+dies VARIABLE        says so, and ends before it was greeted
+"""
+
+import json
+import os
+import sys
+import time
+
+TEMPER, REST = sys.argv[1], sys.argv[2:]
+
+
+def leave(name):
+    with open(os.path.join(REST[0], f"{name}-{os.getpid()}"), "w", encoding="utf-8"):
+        pass
+
+
+def result(request):
+    if request["method"] == "initialize":
+        return {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "moody", "version": "1"},
+        }
+    if request["method"] == "tools/list":
+        return {"tools": [{"name": "hello", "inputSchema": {"type": "object"}}]}
+    if request["method"] == "tools/call":
+        return {"content": [{"type": "text", "text": "hello"}]}
+    return None
+
+
+if TEMPER in ("complains", "dies"):
+    print(f"I was told {os.environ[REST[0]]}, no more", file=sys.stderr, flush=True)
+if TEMPER == "dies":
+    sys.exit(1)
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request or TEMPER == "mute":
+        continue
+    answer = {"jsonrpc": "2.0", "id": request["id"]}
+    given = result(request)
+    if given is None:
+        answer["error"] = {"code": -32601, "message": "unknown method"}
+    else:
+        answer["result"] = given
+    print(json.dumps(answer), flush=True)
+if TEMPER in ("stubborn", "meets"):
+    leave("left")
+    if TEMPER == "meets":
+        while sum(name.startswith("left-") for name in os.listdir(REST[0])) < int(REST[1]):
+            time.sleep(0.01)
+        leave("met")
+    while True:
+        time.sleep(1)
