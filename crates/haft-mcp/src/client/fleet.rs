@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
 use haft_core::{DynTool, Source, ToolError};
 use haft_runtime::Runtime;
 use serde::Serialize;
@@ -17,6 +19,9 @@ use super::remote::{Remote, RemoteSpec};
 use super::tool::{Holds, RemoteTool, Target};
 use super::words::Words;
 use super::{Record, Records};
+
+/// Servers that are looked at side by side.
+const AT_ONCE: usize = 8;
 
 /// Servers of others, and what is known of them.
 pub struct Fleet {
@@ -153,19 +158,31 @@ impl Fleet {
         Ok(member.health())
     }
 
+    /// Look at the servers that nobody has looked at, some at a time: one that never answers must
+    /// not hide the others. What a server offers is there as soon as it has said so; failures are
+    /// told.
+    pub async fn look_around(&self, failed: impl Fn(ToolError)) {
+        let looking = self.unknown().into_iter().map(async |server| {
+            if let Err(error) = self.look_at(&server).await {
+                failed(error);
+            }
+        });
+        stream::iter(looking)
+            .buffer_unordered(AT_ONCE)
+            .collect()
+            .await
+    }
+
     /// The end of what a server said on its standard error.
     pub fn complaints(&self, server: &str) -> Option<String> {
         let member = self.members.get(server)?;
         member.remote.get().map(|remote| remote.complaints())
     }
 
-    /// Stop whatever runs.
+    /// Stop whatever runs, all at once: each has a moment to go by itself.
     pub async fn stop(&self) {
-        for member in self.members.values() {
-            if let Some(remote) = member.remote.get() {
-                remote.stop().await;
-            }
-        }
+        let remotes = self.members.values().filter_map(|one| one.remote.get());
+        join_all(remotes.map(|remote| remote.stop())).await;
     }
 }
 

@@ -23,6 +23,7 @@ mod login;
 mod mcp;
 mod mcp_beside;
 mod mcp_http;
+mod mcp_hub;
 mod mcp_login;
 mod mcp_same_name;
 mod mcp_schema;

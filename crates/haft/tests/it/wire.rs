@@ -64,6 +64,12 @@ impl Wire {
         writeln!(stdin, "{message}").unwrap();
     }
 
+    /// Say nothing more. The process is given to look at.
+    pub(crate) fn hang_up(&mut self) -> &mut Child {
+        drop(self.stdin.take());
+        &mut self.child
+    }
+
     pub(crate) fn next(&mut self) -> Value {
         let line = self.lines.next().expect("an answer").unwrap();
         serde_json::from_str(&line).unwrap()

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use haft_core::CancelToken;
 use haft_mcp::{Fleet, HttpConfig, Server, ServerConfig};
 use haft_runtime::{Injection, InjectionMode, Runtime, Scope, Session};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::token;
 use crate::cli;
@@ -57,12 +57,16 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
         .build()
         .context("the runtime could not be started")?;
     let code = engine.block_on(async {
+        let mut signals = Signals::new()?;
         let serving = async {
             match &command.http {
-                None => until_stopped(&house.cancel, on_standard_streams(&server)).await,
+                None => {
+                    let serving = on_standard_streams(&server);
+                    until_stopped(&mut signals, &house.cancel, serving).await
+                }
                 Some(address) => {
                     let serving = on_http(&server, address, &house.home);
-                    until_stopped(&house.cancel, serving).await
+                    until_stopped(&mut signals, &house.cancel, serving).await
                 }
             }
         };
@@ -71,10 +75,16 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
             () = look_around(&house.fleet) => Ok(0),
             () = near_horizon() => Ok(0),
         };
-        house.fleet.stop().await;
-        house.processes.end_sessions().await;
-        left.end_runs(SETTLE).await;
-        code
+        let ending = async {
+            house.fleet.stop().await;
+            house.processes.end_sessions().await;
+            left.end_runs(SETTLE).await;
+        };
+        tokio::select! {
+            () = ending => code,
+            // Whoever insists is not kept waiting: what is left is ended without a farewell.
+            () = signals.next() => Ok(exit::INTERRUPTED),
+        }
     })?;
     engine.shutdown_background();
     haft_host::settle(SETTLE);
@@ -131,11 +141,9 @@ fn server(session: Session, house: &House) -> Result<Server> {
 
 /// Servers that nobody has looked at are looked at meanwhile; clients hear of their tools.
 async fn look_around(fleet: &Fleet) {
-    for server in fleet.unknown() {
-        if let Err(error) = fleet.look_at(&server).await {
-            fail::notice(&error.message);
-        }
-    }
+    fleet
+        .look_around(|error| fail::notice(&error.message))
+        .await;
     std::future::pending().await
 }
 
@@ -176,20 +184,40 @@ async fn on_http(server: &Arc<Server>, address: &str, home: &Home) -> Result<()>
         .context("serving ended")
 }
 
+/// Signals that ask haft to end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt()).context("signals")?,
+            terminate: signal(SignalKind::terminate()).context("signals")?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
 /// Serve to the end. A signal cancels what is under way; a second one does not wait.
 async fn until_stopped(
+    signals: &mut Signals,
     cancel: &CancelToken,
     serving: impl Future<Output = Result<()>>,
 ) -> Result<u8> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("signals")?;
     let mut serving = std::pin::pin!(serving);
     let mut code = 0;
     loop {
         tokio::select! {
             served = &mut serving => return served.map(|()| code),
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            () = signals.next() => {}
         }
         if code != 0 {
             return Ok(code);

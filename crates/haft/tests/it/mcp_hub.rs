@@ -1,0 +1,104 @@
+//! haft in front of several MCP servers, of which some misbehave.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, processes_with, wait_for};
+use crate::wire::{OLD, Wire};
+
+const MOODY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/moody.py");
+
+/// A place with these servers: a name and the words that say how it behaves.
+fn place(servers: &[(&str, &[&str])]) -> Place {
+    let servers: serde_json::Map<String, Value> = servers
+        .iter()
+        .map(|(name, words)| {
+            let args = [&[MOODY], *words].concat();
+            let server = json!({"command": "python3", "args": args});
+            ((*name).to_owned(), server)
+        })
+        .collect();
+    Place::with_config(&json!({"mcp": {"servers": servers}}).to_string())
+}
+
+fn tools(wire: &mut Wire) -> Vec<String> {
+    let list = wire.result("tools/list", json!({}));
+    let tools = list["tools"].as_array().unwrap().iter();
+    tools
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Files whose names begin so.
+fn count(folder: &Path, beginning: &str) -> usize {
+    let names = fs::read_dir(folder).unwrap().flatten();
+    names
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with(&format!("{beginning}-"))
+        })
+        .count()
+}
+
+#[test]
+fn a_server_that_never_answers_hides_no_other() {
+    let place = place(&[
+        ("a", &["mute"]),
+        ("b", &["plain"]),
+        ("c", &["mute"]),
+        ("d", &["plain"]),
+    ]);
+    let mut wire = Wire::open(&place, OLD, &[]);
+    wait_for("the tools of those that answer", || {
+        let tools = tools(&mut wire);
+        let there = |name: &str| tools.iter().any(|tool| tool == name);
+        (there("mcp__b__hello") && there("mcp__d__hello")).then_some(())
+    });
+}
+
+#[test]
+fn servers_are_stopped_all_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["meets", folder.path().to_str().unwrap(), "3"];
+    let place = place(&[("a", &words), ("b", &words), ("c", &words)]);
+    let mut wire = Wire::open(&place, OLD, &[]);
+    wait_for("all three", || {
+        let tools = tools(&mut wire);
+        let there = tools.iter().filter(|tool| tool.starts_with("mcp__"));
+        (there.count() == 3).then_some(())
+    });
+    drop(wire);
+    assert_eq!(count(folder.path(), "met"), 3, "each saw the others go");
+}
+
+#[test]
+fn a_signal_while_servers_are_stopped_ends_haft_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let marker = folder.path().to_str().unwrap();
+    let place = place(&[("a", &["stubborn", marker])]);
+    let mut wire = Wire::open(&place, OLD, &[]);
+    wait_for("the server", || {
+        tools(&mut wire)
+            .contains(&"mcp__a__hello".to_owned())
+            .then_some(())
+    });
+    let child = wire.hang_up();
+    wait_for("the farewell", || {
+        (count(folder.path(), "left") == 1).then_some(())
+    });
+    let status = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let status = wait_for("haft to end", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(130), "{status}");
+    wait_for("the server to be gone", || {
+        processes_with(marker).is_empty().then_some(())
+    });
+}
