@@ -5,6 +5,7 @@
 mod back;
 mod file;
 mod json;
+mod shared;
 mod toml;
 mod yaml;
 
@@ -17,6 +18,7 @@ use serde_json::Value;
 use crate::terminal::fail::Failed;
 pub(crate) use back::Back;
 pub(crate) use file::{Config, Written};
+pub(crate) use shared::Known;
 
 /// The name of haft's entry.
 const NAME: &str = "haft";
@@ -106,7 +108,7 @@ impl Client {
 
 impl Client {
     /// The other servers that it knows, each as `.mcp.json` would have it.
-    pub(crate) fn servers(self, text: &str) -> Result<Vec<(String, Value)>> {
+    pub(crate) fn servers(self, text: &str) -> Result<Vec<Known>> {
         let (all, list) = match self {
             Client::ClaudeCode | Client::Cursor => (json::read(text)?, "mcpServers"),
             Client::Vscode => (json::read(text)?, "servers"),
@@ -119,21 +121,9 @@ impl Client {
             .flatten()
             .filter(|(name, _)| *name != NAME);
         Ok(others
-            .map(|(name, entry)| (name.clone(), shared_form(entry.clone())))
+            .map(|(name, entry)| Known::of(self, name, entry))
             .collect())
     }
-}
-
-/// Names of fields that one client or another has for the same.
-fn shared_form(mut entry: Value) -> Value {
-    if let Some(fields) = entry.as_object_mut() {
-        for (theirs, shared) in [("cmd", "command"), ("envs", "env"), ("uri", "url")] {
-            if let Some(value) = fields.shift_remove(theirs) {
-                fields.entry(shared).or_insert(value);
-            }
-        }
-    }
-    entry
 }
 
 fn set(variable: &str) -> Option<PathBuf> {

@@ -55,7 +55,7 @@ fn one(home: &Home, shown: &Shown, yes: bool) -> Result<u8> {
             let modules: Vec<Module> = haft_tools::packs().iter().map(|pack| pack.module).collect();
             config::check_project_file(&shown.path, &shown.bytes, &modules)?;
         }
-        ProjectFile::Servers => drop(project::parse(&shown.bytes)?),
+        ProjectFile::Servers => fail::notices(&project::parse(&shown.bytes)?.left_out),
     }
     print::line(&format!(
         "{}:\n",

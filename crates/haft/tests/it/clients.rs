@@ -127,7 +127,10 @@ fn servers_of_other_clients_are_taken_over() {
         (
             "codex",
             ".codex/config.toml",
-            "[mcp_servers.two]\ncommand = \"sh\"\nenv = {KEY = \"v\"}\n",
+            "[mcp_servers.two]\ncommand = \"sh\"\nenv = {KEY = \"v\"}\n\
+             [mcp_servers.off]\ncommand = \"sh\"\nenabled = false\n\
+             [mcp_servers.web]\nurl = \"https://127.0.0.1:1/mcp\"\nbearer_token_env_var = \"TOK\"\n\
+             http_headers = {X-Team = \"red\"}\n",
         ),
         (
             "goose",
@@ -162,12 +165,36 @@ fn servers_of_other_clients_are_taken_over() {
         listed,
         [
             r#""far" [] false"#,
+            r#""off" [] true"#,
             r#""one-x" ["-c"] false"#,
             r#""three" ["x"] false"#,
-            r#""two" [] true"#
+            r#""two" [] true"#,
+            r#""web" [] false"#
         ]
     );
+    let kept = fs::read_to_string(place.home.join("mcp-servers.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    let headers = serde_json::json!({"Authorization": "Bearer ${TOK}", "X-Team": "red"});
+    assert_eq!(kept["web"]["headers"], headers, "{kept}");
     run(&place, &["enable", "two"]).exits(0).says("on: two");
+}
+
+#[test]
+fn of_two_names_that_become_one_the_right_one_is_taken_over() {
+    let place = Place::new();
+    let path = place.beside("user").join(".cursor/mcp.json");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let servers = r#"{"mcpServers": {"My Srv": {"command": "one"}, "my-srv": {"command": "two"},
+        "bad": {"command": 7}}}"#;
+    fs::write(&path, servers).unwrap();
+    run(&place, &["import", "cursor", "--yes"])
+        .exits(0)
+        .says("`My Srv` is left out: its name becomes `my-srv`")
+        .says("`bad` is left out")
+        .says("added: my-srv\n");
+    let list = run(&place, &["list", "--json"]).exits(0).json();
+    assert_eq!(list[0]["command"], "two", "{list}");
+    assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
 }
 
 /// The clients themselves say that they know haft, and no longer when it is taken out.

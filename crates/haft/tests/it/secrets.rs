@@ -139,6 +139,18 @@ fn servers_of_a_project_wait_for_trust() {
         .exits(0)
         .says("it has changed since it was trusted");
     place.run(["mcp", "test", "telling"]).exits(1);
+    // One bad entry is left out alone.
+    let two = json!({"mcpServers": {"bad": {"command": 7}, "Telling": {"command": "python3", "args": [TELLING]}}});
+    place.file(".mcp.json", two.to_string());
+    place
+        .run(["trust", "--yes"])
+        .exits(0)
+        .says("`bad` is left out: not what such an entry holds");
+    place
+        .run(["tools"])
+        .exits(0)
+        .says("of `.mcp.json` `bad` is left out");
+    place.run(["mcp", "test", "telling"]).exits(0);
     place.file(".mcp.json", "{");
     place.run(["trust", "--yes"]).exits(1).says(".mcp.json");
 }

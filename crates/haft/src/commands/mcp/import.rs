@@ -19,28 +19,29 @@ pub(super) fn run(client: Client, yes: bool) -> Result<u8> {
         .map_err(|error| error.context(config.path.display().to_string()))?;
     let home = Home::locate()?;
     let added = servers::added(&home)?;
-    let mut found = Vec::new();
-    for (theirs, entry) in known {
-        match project::server(&theirs, entry) {
-            Ok((name, _)) if added.contains_key(&name) => {
-                fail::notice(&format!("there is a server of this name: `{name}`"));
-            }
-            Ok((_, server)) if server.command.is_empty() && server.url.is_none() => {
-                fail::notice(&format!(
-                    "neither a program nor a URL: `{}`",
-                    visible(&theirs)
-                ));
-            }
-            Ok(server) => found.push(server),
-            Err(error) => fail::notice(&format!("`{}` is left out: {error:#}", visible(&theirs))),
+    let entries = known
+        .iter()
+        .map(|one| (one.name.clone(), one.entry.clone()));
+    let taken = project::taken(entries);
+    fail::notices(&taken.left_out);
+    let mut found = taken.servers;
+    found.retain(|name, _| {
+        let is_there = added.contains_key(name);
+        if is_there {
+            fail::notice(&format!("there is a server of this name: `{name}`"));
         }
-    }
+        !is_there
+    });
     if found.is_empty() {
         print::line(&format!("nothing to import: {}", config.path.display()));
         return Ok(0);
     }
     for (name, server) in &found {
         print::line(&format!("{}: {}", print::bold(name), told(server)));
+    }
+    for one in &known {
+        let told = one.notes.iter();
+        told.for_each(|note| fail::notice(&format!("`{}`: {note}", one.name)));
     }
     match yes
         .then_some(true)
@@ -56,7 +57,7 @@ pub(super) fn run(client: Client, yes: bool) -> Result<u8> {
             hint: Some("pass `--yes`".to_owned()),
         }),
     }
-    let names: Vec<String> = found.iter().map(|(name, _)| name.clone()).collect();
+    let names: Vec<String> = found.keys().cloned().collect();
     servers::change(&home, |all| {
         all.extend(found);
         Ok(())
@@ -66,17 +67,23 @@ pub(super) fn run(client: Client, yes: bool) -> Result<u8> {
     Ok(0)
 }
 
-/// The program with its arguments or the URL, and the names of variables: their values may be
-/// secret.
+/// The program with its arguments or the URL, and the names of variables and headers: their values
+/// may be secret.
 fn told(server: &McpServer) -> String {
     let words = match &server.url {
         Some(url) => vec![url.clone()],
         None => [std::slice::from_ref(&server.command), &*server.args].concat(),
     };
     let mut told = mask(&words.join(" ")).text.into_owned();
-    if !server.env.is_empty() {
-        let names: Vec<&str> = server.env.keys().map(String::as_str).collect();
+    let names: Vec<&str> = [&server.env, &server.headers]
+        .into_iter()
+        .flat_map(|group| group.keys().map(String::as_str))
+        .collect();
+    if !names.is_empty() {
         told.push_str(&format!(" (with {})", names.join(", ")));
+    }
+    if server.disabled {
+        told.push_str(" (off)");
     }
     visible(&told)
 }
