@@ -12,9 +12,11 @@ pub(super) fn with_entry(text: &str, list: &str, entry: &Entry) -> Result<String
     let top = root
         .object_value_or_create()
         .ok_or_else(|| not_understood("it holds no object"))?;
+    expect_one(&top, list)?;
     let servers = top
         .object_value_or_create(list)
         .ok_or_else(|| not_understood(format!("`{list}` is no object")))?;
+    expect_one(&servers, NAME)?;
     let args = entry.args.iter().cloned().map(CstInputValue::String);
     let value = CstInputValue::Object(vec![
         ("type".to_owned(), "stdio".into()),
@@ -32,16 +34,31 @@ pub(super) fn with_entry(text: &str, list: &str, entry: &Entry) -> Result<String
 
 pub(super) fn without_entry(text: &str, list: &str) -> Result<Option<String>> {
     let root = parsed(text)?;
-    let servers = |top: CstObject| top.object_value(list);
-    let Some(entry) = root
-        .object_value()
-        .and_then(servers)
-        .and_then(|servers| servers.get(NAME))
-    else {
+    let Some(top) = root.object_value() else {
+        return Ok(None);
+    };
+    expect_one(&top, list)?;
+    let Some(servers) = top.object_value(list) else {
+        return Ok(None);
+    };
+    expect_one(&servers, NAME)?;
+    let Some(entry) = servers.get(NAME) else {
         return Ok(None);
     };
     entry.remove();
     Ok(Some(root.to_string()))
+}
+
+/// Of two fields of one name programs take one or the other: nobody knows which is meant.
+fn expect_one(object: &CstObject, name: &str) -> Result<()> {
+    let fields = object.properties();
+    let same = fields
+        .iter()
+        .filter(|field| field.decoded_name().as_deref() == Some(name));
+    match same.count() {
+        0 | 1 => Ok(()),
+        _ => Err(not_understood(format!("`{name}` stands in it twice"))),
+    }
 }
 
 pub(super) fn read(text: &str) -> Result<Value> {

@@ -5,6 +5,7 @@
 mod back;
 mod file;
 mod json;
+mod line_ends;
 mod shared;
 mod toml;
 mod yaml;
@@ -87,22 +88,28 @@ impl Client {
 
     /// The text with an entry for haft, which may be there already.
     pub(crate) fn with_entry(self, text: &str, entry: &Entry) -> Result<String> {
-        match self {
+        line_ends::kept(text, |text| match self {
             Client::ClaudeCode | Client::Cursor => json::with_entry(text, "mcpServers", entry),
             Client::Vscode => json::with_entry(text, "servers", entry),
             Client::Codex => toml::with_entry(text, entry),
             Client::Goose => yaml::with_entry(text, entry),
-        }
+        })
     }
 
     /// The text without it; none where there is no such entry.
     pub(crate) fn without_entry(self, text: &str) -> Result<Option<String>> {
-        match self {
-            Client::ClaudeCode | Client::Cursor => json::without_entry(text, "mcpServers"),
-            Client::Vscode => json::without_entry(text, "servers"),
-            Client::Codex => toml::without_entry(text),
-            Client::Goose => yaml::without_entry(text),
-        }
+        let mut was_there = false;
+        let new = line_ends::kept(text, |text| {
+            let new = match self {
+                Client::ClaudeCode | Client::Cursor => json::without_entry(text, "mcpServers"),
+                Client::Vscode => json::without_entry(text, "servers"),
+                Client::Codex => toml::without_entry(text),
+                Client::Goose => yaml::without_entry(text),
+            }?;
+            was_there = new.is_some();
+            Ok(new.unwrap_or_else(|| text.to_owned()))
+        })?;
+        Ok(was_there.then_some(new))
     }
 }
 

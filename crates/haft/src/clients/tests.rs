@@ -88,11 +88,46 @@ fn yaml_survives_byte_for_byte() {
 }
 
 #[test]
+fn line_ends_survive_byte_for_byte() {
+    for (client, text) in [
+        (
+            Client::Codex,
+            "# mine\r\nmodel = \"x\"\r\n\r\n[mcp_servers.a]\r\ncommand = 'y'\r\n",
+        ),
+        (
+            Client::Codex,
+            "model = \"x\"\r\nother = 1\n[mcp_servers.a]\ncommand = 'y'\r\n",
+        ),
+        (
+            Client::Goose,
+            "extensions:\r\n  dev:\r\n    enabled: true\r\nGOOSE_MODEL: y\r\n",
+        ),
+    ] {
+        let with = there_and_back(client, text);
+        // Every line of the file is still there, with its end.
+        for line in text.split_inclusive('\n') {
+            assert!(with.contains(line), "{line:?}: {with:?}");
+        }
+        let put_in = with.lines().count() - text.lines().count();
+        let ends = |text: &str| text.matches("\r\n").count();
+        assert_eq!(ends(&with), ends(text) + put_in, "{with:?}");
+    }
+}
+
+#[test]
 fn what_is_not_understood_stays() {
     for (client, text) in [
         (Client::Cursor, "{\"mcpServers\": {"),
         (Client::Cursor, "[1]"),
         (Client::Cursor, "{\"mcpServers\": [1]}"),
+        (
+            Client::Cursor,
+            "{\"mcpServers\": {}, \"mcpServers\": {\"a\": {}}}",
+        ),
+        (
+            Client::Cursor,
+            "{\"mcpServers\": {\"haft\": {}, \"haft\": {}}}",
+        ),
         (Client::Codex, "model = "),
         (Client::Codex, "mcp_servers = 5\n"),
         (Client::Goose, "a: [\n"),
