@@ -158,6 +158,18 @@ impl Fleet {
         Ok(member.health())
     }
 
+    /// What can be switched off of a server: its tools and ours for it, also those that are off
+    /// already. None where nobody has looked at it.
+    pub fn tools(&self, server: &str) -> Option<Vec<String>> {
+        let member = self.members.get(server)?;
+        let manifest = member.manifest();
+        let names = Names::of(&manifest);
+        let theirs = manifest.distinct().into_iter();
+        let tools = theirs.map(|(name, _)| name.into_owned());
+        let known = member.known.load(Ordering::Relaxed);
+        known.then(|| tools.chain(names.read).chain(names.get).collect())
+    }
+
     /// Look at the servers that nobody has looked at, some at a time: one that never answers must
     /// not hide the others. What a server offers is there as soon as it has said so; failures are
     /// told.

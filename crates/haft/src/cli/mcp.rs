@@ -35,12 +35,15 @@ pub(crate) struct Mcp {
 pub(crate) enum McpAction {
     /// Add a server, after showing what would be run, and look at its tools
     Add(McpAdd),
-    /// Switch off a server that was added, or one of its tools
+    /// Switch off a server that was added or is in .mcp.json, or one of its tools
     Disable {
         /// Its name
         name: String,
         /// One of its tools, as the server calls it
         tool: Option<String>,
+        /// Folder whose .mcp.json counts [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
     },
     /// Switch it on again
     Enable {
@@ -48,6 +51,9 @@ pub(crate) enum McpAction {
         name: String,
         /// One of its tools, as the server calls it
         tool: Option<String>,
+        /// Folder whose .mcp.json counts [default: the current one]
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
     },
     /// Add the servers that an MCP client knows, after showing them
     Import {

@@ -4,6 +4,7 @@
 
 mod fill;
 pub(crate) mod project;
+pub(crate) mod switched;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -81,7 +82,8 @@ pub(crate) fn change(
 /// All of them. A name in the config goes before the same one that was added, and that before one
 /// of the project: what comes with a clone takes nothing over.
 pub(crate) fn all(home: &Home, loaded: &mut Loaded) -> Result<BTreeMap<String, (McpServer, From)>> {
-    let of_project = project::servers(home, &loaded.workspace, &mut loaded.notices);
+    let mut of_project = project::servers(home, &loaded.workspace, &mut loaded.notices);
+    switched::apply(home, &loaded.workspace, &mut of_project)?;
     let mut all: BTreeMap<_, _> = of_project
         .into_iter()
         .map(|(name, server)| (name, (server, From::Project)))

@@ -102,3 +102,49 @@ fn a_signal_while_servers_are_stopped_ends_haft_at_once() {
         processes_with(marker).is_empty().then_some(())
     });
 }
+
+#[test]
+fn a_server_of_the_project_is_switched_off_beside_its_file() {
+    let place = Place::new();
+    let file = json!({"mcpServers": {"moody": {"command": "python3", "args": [MOODY, "plain"]}}});
+    let path = place.file(".mcp.json", file.to_string());
+    place.run(["trust", "--yes"]).exits(0);
+    place
+        .run(["mcp", "disable", "moody", "nosuchtool"])
+        .exits(0)
+        .says("nobody has looked at `moody` yet");
+    place.run(["mcp", "enable", "moody", "nosuchtool"]).exits(0);
+    place.run(["mcp", "test", "moody"]).exits(0);
+    place
+        .run(["mcp", "disable", "moody", "helo"])
+        .exits(1)
+        .says("no such tool: `helo`")
+        .says("`hello`");
+    let has_tool = || {
+        let ran = place.run(["tools", "--json"]);
+        ran.exits(0).out.contains("mcp.moody.hello")
+    };
+    assert!(has_tool());
+    for words in [&["moody", "hello"][..], &["moody"]] {
+        let run = |word: &str| {
+            place.run([&["mcp", word], words].concat()).exits(0);
+        };
+        run("disable");
+        assert!(!has_tool(), "{words:?}");
+        run("enable");
+        assert!(has_tool(), "{words:?}");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), file.to_string());
+    place
+        .run(["mcp", "disable", "nosuchserver"])
+        .exits(1)
+        .says("no such MCP server");
+    // What is off in the file itself is switched on there.
+    let off = json!({"mcpServers": {"moody": {"command": "python3", "disabled": true}}});
+    place.file(".mcp.json", off.to_string());
+    place.run(["trust", "--yes"]).exits(0);
+    place
+        .run(["mcp", "enable", "moody"])
+        .exits(1)
+        .says("off in `.mcp.json` itself");
+}

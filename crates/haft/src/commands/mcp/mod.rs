@@ -16,8 +16,16 @@ pub(crate) fn run(command: cli::Mcp) -> Result<u8> {
     match command.action {
         None => serve::run(command),
         Some(McpAction::Add(added)) => servers::add(added),
-        Some(McpAction::Disable { name, tool }) => switch::run(&name, tool.as_deref(), false),
-        Some(McpAction::Enable { name, tool }) => switch::run(&name, tool.as_deref(), true),
+        Some(McpAction::Disable {
+            name,
+            tool,
+            workspace,
+        }) => switch::run(&name, tool.as_deref(), false, workspace),
+        Some(McpAction::Enable {
+            name,
+            tool,
+            workspace,
+        }) => switch::run(&name, tool.as_deref(), true, workspace),
         Some(McpAction::Import { client, yes }) => import::run(client, yes),
         Some(McpAction::Install { client, yes }) => install::install(client, yes),
         Some(McpAction::Uninstall { client, yes }) => install::uninstall(client, yes),

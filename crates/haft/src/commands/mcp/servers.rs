@@ -225,7 +225,7 @@ fn counts(health: Option<&Health>) -> [String; 4] {
     })
 }
 
-fn open(workspace: Option<PathBuf>) -> Result<House> {
+pub(super) fn open(workspace: Option<PathBuf>) -> Result<House> {
     let seat = Seat {
         workspace,
         ..Seat::default()
