@@ -8,7 +8,8 @@ mod server;
 mod wire;
 
 pub use client::{
-    Beside, Browser, Fleet, Hands, Health, HttpServer, OauthSpec, Record, Records, RemoteSpec, Way,
+    Beside, Browser, Failure, Fleet, Hands, Health, HttpServer, OauthSpec, Record, Records,
+    RemoteSpec, Way,
 };
 pub use server::{
     Begun, Completion, HttpConfig, Offer, Offered, Page, Prompt, Reading, Reference, Resource,

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::beside::{self, Names};
 use super::connect::Hands;
 use super::definition::{self, Manifest, Offered};
-use super::remote::{Remote, RemoteSpec};
+use super::remote::{Failure, Remote, RemoteSpec};
 use super::tool::{Holds, RemoteTool, Target};
 use super::words::Words;
 use super::{Record, Records};
@@ -73,6 +73,10 @@ pub struct Health {
     pub known: bool,
     /// Tools whose definitions have changed since they were agreed to
     pub changed: Vec<String>,
+    /// Tools that are switched off; they count for nothing above
+    pub off: usize,
+    /// Why it could not be reached when it was last tried
+    pub failure: Option<Failure>,
 }
 
 impl Fleet {
@@ -132,10 +136,10 @@ impl Fleet {
 
     /// Servers that nobody has looked at yet.
     pub fn unknown(&self) -> Vec<String> {
-        self.health()
-            .into_iter()
-            .filter(|health| !health.known)
-            .map(|health| health.server)
+        let members = self.members.iter();
+        members
+            .filter(|(_, member)| !member.known.load(Ordering::Relaxed))
+            .map(|(name, _)| name.clone())
             .collect()
     }
 
@@ -208,17 +212,25 @@ impl Member {
 
     fn health(&self) -> Health {
         let manifest = self.manifest();
-        let bytes: usize = manifest.tools.iter().map(Words::len).sum();
+        let tools = manifest.distinct().into_iter();
+        let (off, on): (Vec<_>, Vec<_>) = tools.partition(|(name, _)| self.is_off(name));
+        let bytes: usize = on.iter().map(|(_, words)| words.len()).sum();
         Health {
             server: self.spec.name.clone(),
-            tools: manifest.distinct().len(),
+            tools: on.len(),
             resources: manifest.resources.len() + manifest.templates.len(),
             prompts: manifest.prompts.len(),
             // Four characters make about one token.
             tokens: bytes / 4,
             known: self.known.load(Ordering::Relaxed),
             changed: manifest.agreed.keys().cloned().collect(),
+            off: off.len(),
+            failure: Failure::load(&*self.records, &self.spec.name),
         }
+    }
+
+    fn is_off(&self, tool: &str) -> bool {
+        self.spec.disabled_tools.iter().any(|off| off == tool)
     }
 
     fn beside(&self) -> Beside {
@@ -295,8 +307,7 @@ impl Member {
             })
         };
         let tools = manifest.distinct().into_iter().filter_map(|(name, words)| {
-            let off = self.spec.disabled_tools.iter().any(|off| *off == name);
-            if off {
+            if self.is_off(&name) {
                 return None;
             }
             let tool = words.value();

@@ -24,13 +24,15 @@ mod words;
 pub use self::connect::{Hands, HttpServer, Way};
 pub use self::fleet::{Beside, Fleet, Health};
 pub use self::login::{Browser, OauthSpec};
-pub use self::remote::RemoteSpec;
+pub use self::remote::{Failure, RemoteSpec};
 
 /// What is kept of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Record {
     /// What it offers
     Manifest,
+    /// Why it could not be reached when it was last tried; empty once it could
+    Failure,
     /// Credentials: for the owner's eyes only
     Login,
 }

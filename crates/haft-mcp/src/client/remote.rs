@@ -2,12 +2,13 @@
 //! nobody needs it.
 
 use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use haft_core::{ErrorCode, ToolError};
 use haft_host::{Complaints, Partner};
 use haft_runtime::mask;
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService};
+use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -21,6 +22,7 @@ use super::login::Login;
 use super::news::listen;
 use super::offered::{Asking, offered};
 use super::side::{Shared, Side};
+use super::{Record, Records};
 
 /// How long a server may take until it can be called.
 const START: Duration = Duration::from_secs(60);
@@ -44,6 +46,24 @@ pub struct RemoteSpec {
     pub disabled_tools: Vec<String>,
     /// What the server says about its tools may spare a question
     pub trust_annotations: bool,
+}
+
+/// Why a server could not be reached, kept until it can.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Seconds since 1970
+    pub at: u64,
+    pub reason: String,
+    /// Its last words, or what to do
+    #[serde(default)]
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    pub(super) fn load(records: &dyn Records, server: &str) -> Option<Failure> {
+        let kept = records.load(Record::Failure, server)?;
+        serde_json::from_slice(&kept).ok()
+    }
 }
 
 pub(super) type Service = RunningService<RoleClient, Side>;
@@ -168,12 +188,34 @@ impl Remote {
             Ok(running) => {
                 state.running = Some(running.clone());
                 state.not_before = None;
+                self.note(None);
                 Ok(running)
             }
             Err(error) => {
                 state.failed();
+                self.note(Some(&error));
                 Err(error)
             }
+        }
+    }
+
+    /// Keep why it could not be started, or forget it.
+    fn note(&self, failure: Option<&ToolError>) {
+        let (records, name) = (&*self.hands.records, &self.spec.name);
+        let Some(error) = failure else {
+            if Failure::load(records, name).is_some() {
+                records.save(Record::Failure, name, &[]);
+            }
+            return;
+        };
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let failure = Failure {
+            at: now.unwrap_or_default().as_secs(),
+            reason: mask(&error.message).text.into_owned(),
+            hint: error.hint.as_ref().map(|hint| mask(hint).text.into_owned()),
+        };
+        if let Ok(bytes) = serde_json::to_vec(&failure) {
+            records.save(Record::Failure, name, &bytes);
         }
     }
 

@@ -26,6 +26,8 @@ use fill::{Values, filled};
 const FILE: &str = "mcp-servers.json";
 /// The kind of thing that a manifest is in the store.
 const MANIFEST: &str = "mcp-manifest";
+/// Why a server could not be reached.
+const FAILURE: &str = "mcp-failure";
 const LARGEST: u64 = 1 << 20;
 const TIMEOUT_MS: u64 = 60_000;
 const IDLE_MS: u64 = 300_000;
@@ -157,6 +159,14 @@ fn identity(server: &McpServer, from: From, workspace: &Path) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
+/// Why a server cannot be started as it is configured, if so.
+pub(crate) fn problem(home: &Home, name: &str, server: &McpServer) -> Option<String> {
+    let mut hidden = Vec::new();
+    let error = spec(name, server, &Here(home), &mut hidden).err()?;
+    haft_runtime::hide(hidden);
+    Some(mask(&error.to_string()).text.into_owned())
+}
+
 /// Variables of this process and secrets of this home.
 struct Here<'a>(&'a Home);
 
@@ -262,16 +272,21 @@ impl Kept {
         }
     }
 
-    /// Forget what the servers of a name offer.
+    /// Forget what the servers of a name offer, and why they were not there.
     pub(crate) fn forget(&self, server: &str) -> Result<()> {
+        self.drop_kept(MANIFEST, server)?;
+        self.drop_kept(FAILURE, server)
+    }
+
+    fn drop_kept(&self, kind: &'static str, server: &str) -> Result<()> {
         let name = server.to_owned();
         let is_one = move |found: &str| found.split('#').next() == Some(&name);
-        let kept = haft_store::Values::peek(self.home.path(), MANIFEST);
+        let kept = haft_store::Values::peek(self.home.path(), kind);
         if kept.is_ok_and(|kept| !kept.iter().any(|(found, _)| is_one(found))) {
             return Ok(());
         }
         let values = self.recording.values().map_err(failed)?;
-        let gone = values.remove(MANIFEST, move |found, _| is_one(found));
+        let gone = values.remove(kind, move |found, _| is_one(found));
         gone.wait().map_err(failed)?;
         Ok(())
     }
@@ -279,25 +294,33 @@ impl Kept {
 
 impl Records for Kept {
     fn load(&self, record: Record, server: &str) -> Option<Vec<u8>> {
-        match record {
-            Record::Login => self.home.read(&login_file(server), LARGEST).ok().flatten(),
-            Record::Manifest => {
-                let found = haft_store::Values::peek_at(self.home.path(), MANIFEST, server);
-                found.ok().flatten()
-            }
-        }
+        let kind = match record {
+            Record::Login => return self.home.read(&login_file(server), LARGEST).ok().flatten(),
+            Record::Failure => FAILURE,
+            Record::Manifest => MANIFEST,
+        };
+        let found = haft_store::Values::peek_at(self.home.path(), kind, server);
+        found.ok().flatten()
     }
 
     fn save(&self, record: Record, server: &str, bytes: &[u8]) {
         // What cannot be kept is looked at again, or logged in to again.
-        if record == Record::Login {
-            if self.home.ensure().is_ok() {
-                let _ = self.home.write(&login_file(server), bytes);
+        let kind = match record {
+            Record::Login => {
+                if self.home.ensure().is_ok() {
+                    let _ = self.home.write(&login_file(server), bytes);
+                }
+                return;
             }
-            return;
-        }
+            Record::Failure if bytes.is_empty() => {
+                let _ = self.drop_kept(FAILURE, server);
+                return;
+            }
+            Record::Failure => FAILURE,
+            Record::Manifest => MANIFEST,
+        };
         if let Ok(values) = self.recording.values() {
-            let _ = values.put(MANIFEST, server, bytes.to_vec()).wait();
+            let _ = values.put(kind, server, bytes.to_vec()).wait();
         }
     }
 }

@@ -148,3 +148,57 @@ fn a_server_of_the_project_is_switched_off_beside_its_file() {
         .exits(1)
         .says("off in `.mcp.json` itself");
 }
+
+#[test]
+fn the_list_tells_how_servers_do() {
+    let place = Place::new();
+    let list = || place.run(["mcp", "list"]);
+    let row = |name: &str| {
+        let ran = list();
+        let row = ran.exits(0).out.lines().find(|line| line.starts_with(name));
+        row.unwrap_or_else(|| panic!("{name}: {ran:?}")).to_owned()
+    };
+    // A file that nobody has trusted is named, with the way to trust it.
+    let file = json!({"mcpServers": {"moody": {"command": "python3", "args": [MOODY, "plain"]}}});
+    place.file(".mcp.json", file.to_string());
+    list().exits(0).says(".mcp.json").says("`haft trust`");
+    place.run(["trust", "--yes"]).exits(0);
+    assert!(row("moody").contains("not looked at"), "{}", row("moody"));
+    place.run(["mcp", "test", "moody"]).exits(0);
+    assert!(row("moody").contains("ready"), "{}", row("moody"));
+    let health = || list_json(&place)[0]["health"].clone();
+    assert_eq!(health()["tools"], 1);
+    place.run(["mcp", "disable", "moody", "hello"]).exits(0);
+    assert_eq!(
+        (&health()["tools"], &health()["tokens"]),
+        (&json!(0), &json!(0))
+    );
+    place.run(["mcp", "enable", "moody", "hello"]).exits(0);
+    // It no longer starts, and the call that finds out is remembered.
+    let script = place.file("moody.py", fs::read_to_string(MOODY).unwrap());
+    let servers = |temper: &[&str]| {
+        let args = [&[script.to_str().unwrap()], temper].concat();
+        let moody = json!({"command": "python3", "args": args, "env": {"SAID": "too late"}});
+        let far =
+            json!({"url": "https://127.0.0.1:1/mcp", "headers": {"A": "${NOT_SET_ANYWHERE}"}});
+        let servers = json!({"mcp": {"servers": {"moody": moody, "far": far}}});
+        place.config(&servers.to_string());
+    };
+    servers(&["dies", "SAID"]);
+    place.run(["mcp", "test", "moody"]).exits(1);
+    assert!(row("moody").contains("failed"), "{}", row("moody"));
+    list()
+        .says("MCP server `moody` is not there")
+        .says("too late")
+        .says("`far` is left out: `NOT_SET_ANYWHERE` is not set");
+    let failure = list_json(&place)[1]["health"]["failure"].clone();
+    assert!(failure["at"].as_u64().unwrap() > 1_700_000_000, "{failure}");
+    // As soon as it works again nothing is left of it.
+    servers(&["plain"]);
+    place.run(["mcp", "test", "moody"]).exits(0);
+    assert!(row("moody").contains("ready"), "{}", row("moody"));
+}
+
+fn list_json(place: &Place) -> Value {
+    place.run(["mcp", "list", "--json"]).exits(0).json()
+}

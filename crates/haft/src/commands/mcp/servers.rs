@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use haft_core::{Answer, Person, Question};
-use haft_mcp::Health;
+use haft_mcp::{Failure, Health};
 use haft_runtime::{mask, visible};
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::cli::{McpAdd, Seat};
@@ -156,33 +157,39 @@ pub(super) fn remove(name: &str) -> Result<u8> {
 pub(super) fn list(as_json: bool, workspace: Option<PathBuf>) -> Result<u8> {
     let mut house = open(workspace)?;
     let health = house.fleet.health();
+    // What is said of them here is said once.
+    house.loaded.notices.clear();
     let configured = servers::all(&house.home, &mut house.loaded)?;
     let of = |name: &str| health.iter().find(|health| health.server == name);
+    let rows = configured.iter().map(|(name, (server, from))| {
+        let health = of(name);
+        let left_out = match health.is_none() && !server.disabled {
+            true => servers::problem(&house.home, name, server),
+            false => None,
+        };
+        (name, server, *from, health, left_out)
+    });
+    let rows: Vec<_> = rows.collect();
     if as_json {
-        let all: Vec<_> = configured
+        let all: Vec<_> = rows
             .iter()
-            .map(|(name, (server, from))| {
+            .map(|(name, server, from, health, left_out)| {
                 let args = server.args.iter().map(|arg| mask(arg).text);
                 let url = server.url.as_ref().map(|url| mask(url).text);
-                let command = mask(&server.command).text;
-                json!({"name": name, "command": command, "url": url, "args": args.collect::<Vec<_>>(),
-                    "disabled": server.disabled, "from": from.as_str(), "health": of(name)})
+                json!({"name": name, "command": mask(&server.command).text, "url": url,
+                    "args": args.collect::<Vec<_>>(), "disabled": server.disabled,
+                    "disabled_tools": server.disabled_tools, "from": from.as_str(),
+                    "health": health, "left_out": left_out})
             })
             .collect();
         show::json(&all)?;
+        fail::notices(&house.loaded.notices);
         return Ok(0);
     }
-    if configured.is_empty() {
+    if configured.is_empty() && house.loaded.notices.is_empty() {
         print::line("no MCP server is configured; add one with `haft mcp add NAME COMMAND…`");
         return Ok(0);
     }
-    let rows = configured.iter().map(|(name, (server, from))| {
-        let place = server.url.as_ref().unwrap_or(&server.command);
-        let mut row = vec![name.clone(), state(server, *from, of(name))];
-        row.extend(counts(of(name)));
-        row.push(visible(&mask(place).text));
-        row
-    });
     table::print(
         &[
             "server",
@@ -193,15 +200,55 @@ pub(super) fn list(as_json: bool, workspace: Option<PathBuf>) -> Result<u8> {
             "tokens",
             "command or URL",
         ],
-        rows,
+        rows.iter().map(|(name, server, from, health, _)| {
+            let place = server.url.as_ref().unwrap_or(&server.command);
+            let mut row = vec![(*name).clone(), state(server, *from, *health)];
+            row.extend(counts(*health));
+            row.push(visible(&mask(place).text));
+            row
+        }),
     );
+    fail::notices(&house.loaded.notices);
+    for (name, _, _, health, left_out) in &rows {
+        if let Some(reason) = left_out {
+            fail::notice(&format!("`{name}` is left out: {reason}"));
+        }
+        if let Some(failure) = health.and_then(|health| health.failure.as_ref()) {
+            fail::notice(&told(failure));
+        }
+        left_out_tools(&house, name);
+    }
     Ok(0)
+}
+
+fn told(failure: &Failure) -> String {
+    let at = i64::try_from(failure.at).ok();
+    let at = at.and_then(|at| Timestamp::from_second(at).ok());
+    let hint = failure.hint.as_ref().map(|hint| format!("; {hint}"));
+    format!(
+        "{}, at {}{}",
+        failure.reason,
+        at.map(|at| at.to_string()).unwrap_or_default(),
+        hint.unwrap_or_default()
+    )
+}
+
+/// Tools of a server that cannot be used, each with the reason.
+fn left_out_tools(house: &House, server: &str) {
+    let snapshot = house.runtime.registry().snapshot();
+    let prefix = format!("mcp.{server}.");
+    for bad in snapshot.quarantined() {
+        if bad.name.starts_with(&prefix) {
+            fail::notice(&format!("left out: {}: {}", visible(&bad.name), bad.reason));
+        }
+    }
 }
 
 fn state(server: &McpServer, from: From, health: Option<&Health>) -> String {
     match health {
         _ if server.disabled => "off".to_owned(),
         None => "left out".to_owned(),
+        Some(health) if health.failure.is_some() => "failed".to_owned(),
         Some(health) if !health.known => "not looked at".to_owned(),
         Some(health) if !health.changed.is_empty() => {
             format!("{} changed", health.changed.len())
@@ -266,12 +313,6 @@ pub(super) fn test(name: &str, workspace: Option<PathBuf>) -> Result<u8> {
             visible(tool)
         ));
     }
-    let snapshot = house.runtime.registry().snapshot();
-    let prefix = format!("mcp.{name}.");
-    for bad in snapshot.quarantined() {
-        if bad.name.starts_with(&prefix) {
-            fail::notice(&format!("left out: {}: {}", visible(&bad.name), bad.reason));
-        }
-    }
+    left_out_tools(&house, name);
     Ok(0)
 }
