@@ -19,7 +19,7 @@ const MAX_RULE: usize = 500;
 pub(crate) fn rule(subject: &Subject, call: &CallFacts<'_>, workspace: &Path) -> Option<String> {
     let rule = if !call.effects.commands.is_empty() {
         format!("{}({})", subject.name, command_pattern(call, workspace)?)
-    } else if !call.effects.accesses.is_empty() {
+    } else if !call.effects.accesses.is_empty() && !is_at_a_server(subject, call) {
         format!("{}({})", subject.name, path_pattern(call)?)
     } else {
         return without_subject(subject, call.effects.anything);
@@ -27,9 +27,19 @@ pub(crate) fn rule(subject: &Subject, call: &CallFacts<'_>, workspace: &Path) ->
     (rule.len() <= MAX_RULE && !rule.contains(|c| is_invisible(c) || c == '\n')).then_some(rule)
 }
 
-/// A tool from outside can be remembered whole; one of ours that may touch anything cannot.
+/// A tool from outside can be remembered whole; one of ours that may touch anything cannot. A
+/// stranger chose its name, and a star in it would be a wider rule than was shown.
 fn without_subject(subject: &Subject, anything: bool) -> Option<String> {
-    (!anything || !subject.built_in).then(|| subject.name.to_string())
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let is_plain = subject.name.len() <= MAX_RULE && subject.name.chars().all(plain);
+    (is_plain && (!anything || !subject.built_in)).then(|| subject.name.to_string())
+}
+
+/// Whether all that is known of the call is which server it goes to: its tool says that already.
+fn is_at_a_server(subject: &Subject, call: &CallFacts<'_>) -> bool {
+    let elsewhere = |resource: &Resource| matches!(resource, Resource::Uri(_));
+    let accesses = &call.effects.accesses;
+    !subject.built_in && accesses.iter().all(|access| elsewhere(&access.resource))
 }
 
 fn command_pattern(call: &CallFacts<'_>, workspace: &Path) -> Option<String> {

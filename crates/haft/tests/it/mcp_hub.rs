@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::place::{Place, processes_with, wait_for};
-use crate::wire::{OLD, Wire};
+use crate::wire::{OLD, Wire, text};
 
 const MOODY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/moody.py");
 
@@ -201,4 +201,46 @@ fn the_list_tells_how_servers_do() {
 
 fn list_json(place: &Place) -> Value {
     place.run(["mcp", "list", "--json"]).exits(0).json()
+}
+
+/// The command in a refusal, as a shell would run it.
+fn command_in(refusal: &str) -> Vec<String> {
+    let (_, rest) = refusal
+        .split_once("`haft policy allow '")
+        .unwrap_or_else(|| panic!("{refusal}"));
+    let (rule, _) = rest.split_once("'`").unwrap();
+    ["policy", "allow", rule].map(str::to_owned).to_vec()
+}
+
+#[test]
+fn the_command_that_a_refusal_names_allows_the_call() {
+    let place = place(&[("a", &["plain"])]);
+    place.run(["mcp", "test", "a"]).exits(0);
+    for (tool, arguments) in [
+        ("mcp__a__hello", json!({})),
+        ("shell__exec", json!({"command": "touch made-by-a-client"})),
+    ] {
+        let mut wire = Wire::with(&place, OLD, &[], json!({}));
+        let refused = wire.tool(tool, arguments.clone());
+        assert_eq!(refused["isError"], true, "{tool}: {refused}");
+        let command = command_in(&text(&refused));
+        place.run(command).exits(0);
+        let done = wire.tool(tool, arguments);
+        assert_ne!(done["isError"], true, "{tool}: {done}");
+    }
+}
+
+#[test]
+fn a_form_offers_to_allow_a_tool_of_a_server_for_good() {
+    let place = place(&[("a", &["plain"])]);
+    place.run(["mcp", "test", "a"]).exits(0);
+    let mut wire = Wire::open(&place, OLD, &[]);
+    wire.answer = json!({"action": "accept", "content": {"decision": "always"}});
+    for _ in 0..2 {
+        let done = wire.tool("mcp__a__hello", json!({}));
+        assert_ne!(done["isError"], true, "{done}");
+    }
+    let asked = wire.heard.iter();
+    let asked = asked.filter(|message| message["method"] == "elicitation/create");
+    assert_eq!(asked.count(), 1, "{:?}", wire.heard);
 }

@@ -28,6 +28,16 @@ pub(crate) struct Wire {
 
 impl Wire {
     pub(crate) fn open(place: &Place, revision: &'static str, args: &[&str]) -> Wire {
+        Wire::with(place, revision, args, json!({"elicitation": {}}))
+    }
+
+    /// As a client that can do these things.
+    pub(crate) fn with(
+        place: &Place,
+        revision: &'static str,
+        args: &[&str],
+        capabilities: Value,
+    ) -> Wire {
         let mut command = place.haft();
         let mut child = command
             .arg("mcp")
@@ -42,7 +52,7 @@ impl Wire {
             lines,
             next: 0,
             revision,
-            capabilities: json!({"elicitation": {}}),
+            capabilities,
             checker: Checker::of(revision),
             answer: json!({"action": "decline"}),
             heard: Vec::new(),
