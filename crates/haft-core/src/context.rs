@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 
 use crate::{
-    CallTag, CancelToken, ClosedPaths, EventKind, EventSink, Identity, Inquiry, NoEvents, Person,
-    Powers, ResultStore, Within,
+    CallTag, CancelToken, ClosedPaths, EventKind, EventSink, Identity, Inquiry, Measure, NoEvents,
+    Person, Powers, ResultStore, Within,
 };
 
 /// Who calls, and what they have at hand. One a session; calls share it.
@@ -153,21 +153,28 @@ impl ToolContext {
     /// Say what is going on: listeners hear it, and the idle deadline starts anew.
     pub fn progress(&self, text: impl Into<String>) {
         self.activity.fetch_add(1, Ordering::Relaxed);
-        self.tell(|| text.into(), false);
+        self.tell(|| text.into(), false, None);
+    }
+
+    /// The same with how far it is.
+    pub fn progress_at(&self, measure: Measure, text: impl Into<String>) {
+        self.activity.fetch_add(1, Ordering::Relaxed);
+        self.tell(|| text.into(), false, Some(measure));
     }
 
     /// Hand on what a program writes, piece by piece as it comes.
     pub fn live(&self, text: &str) {
         self.activity.fetch_add(1, Ordering::Relaxed);
-        self.tell(|| text.to_owned(), true);
+        self.tell(|| text.to_owned(), true, None);
     }
 
     /// Output is long: no copy is made of it where nobody listens.
-    fn tell(&self, text: impl FnOnce() -> String, piece: bool) {
+    fn tell(&self, text: impl FnOnce() -> String, piece: bool, measure: Option<Measure>) {
         if self.caller.events.listening() {
             self.emit(EventKind::Progress {
                 text: text(),
                 piece,
+                measure,
             });
         }
     }

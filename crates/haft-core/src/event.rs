@@ -48,6 +48,9 @@ pub enum EventKind {
         /// A piece of a stream, which may end in the middle of a word
         #[serde(skip)]
         piece: bool,
+        /// How far it is, where that can be counted
+        #[serde(flatten)]
+        measure: Option<Measure>,
     },
     End {
         ok: bool,
@@ -55,6 +58,15 @@ pub enum EventKind {
         duration_us: u64,
         chars: usize,
     },
+}
+
+/// How far a call is, in whatever it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Measure {
+    pub progress: f64,
+    /// What it comes to in the end, if that is known
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
 }
 
 pub trait EventSink: Send + Sync {

@@ -42,7 +42,7 @@ pub use context::{Attachment, Caller, ResolvePath, ToolContext};
 pub use door::{CallTools, Category, Door, FoundTools, Run, ToolCard};
 pub use effects::{Access, CommandLine, Effects, Mode, Resource};
 pub use error::{ErrorBody, ErrorCode, Reason, ToolError};
-pub use event::{CallTag, Event, EventKind, EventSink, NoEvents};
+pub use event::{CallTag, Event, EventKind, EventSink, Measure, NoEvents};
 pub use journal::{Earlier, EarlierState, Ending, Intent, Private, Recorder, Ruling};
 pub use name::{api_name, canonical_module, module_aliases, module_of};
 pub use outcome::{Block, Meta, Outcome, OutcomeBody, Output, OutputBody};

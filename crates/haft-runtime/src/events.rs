@@ -126,7 +126,16 @@ impl EventSink for EventBus {
             return;
         }
         if let Some(text) = self.shared.live.shown(call, &kind) {
-            self.send(call, EventKind::Progress { text, piece: true });
+            let measure = match kind {
+                EventKind::Progress { measure, .. } => measure,
+                _ => None,
+            };
+            let said = EventKind::Progress {
+                text,
+                piece: true,
+                measure,
+            };
+            self.send(call, said);
         }
         if !matches!(kind, EventKind::Progress { .. }) {
             self.send(call, kind);

@@ -30,8 +30,10 @@ impl LiveText {
     /// a call what was still waiting.
     pub fn shown(&self, call: &CallTag, kind: &EventKind) -> Option<String> {
         let text = match kind {
-            EventKind::Progress { text, piece: true } => self.more(&call.call_id, text),
-            EventKind::Progress { text, piece: false } => secrets::mask(text).text.into_owned(),
+            EventKind::Progress {
+                text, piece: true, ..
+            } => self.more(&call.call_id, text),
+            EventKind::Progress { text, .. } => secrets::mask(text).text.into_owned(),
             EventKind::End { .. } if self.used.load(Ordering::Relaxed) => {
                 let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                 open.remove(&call.call_id)?.rest()
@@ -110,6 +112,7 @@ mod tests {
         let said = pieces.iter().map(|text| EventKind::Progress {
             text: (*text).to_owned(),
             piece: true,
+            measure: None,
         });
         let end = EventKind::End {
             ok: true,
@@ -166,6 +169,7 @@ mod tests {
         let line = EventKind::Progress {
             text: "a whole message".to_owned(),
             piece: false,
+            measure: None,
         };
         assert_eq!(live.shown(&call(), &line).unwrap(), "a whole message");
     }

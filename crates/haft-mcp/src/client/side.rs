@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haft_core::{Caller, ToolContext};
+use haft_core::{Caller, Measure, ToolContext};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -20,7 +20,7 @@ const TURNS: usize = 8;
 
 /// What a server says to a call that is under way.
 pub(super) enum Said {
-    Progress(String),
+    Progress(Measure, String),
     /// A form for the person
     Form(Value, oneshot::Sender<Value>),
 }
@@ -115,8 +115,8 @@ impl Listening {
         for _ in 0..TURNS {
             tokio::task::yield_now().await;
             while let Ok(said) = self.said.try_recv() {
-                if let Said::Progress(text) = said {
-                    cx.progress(text);
+                if let Said::Progress(measure, text) = said {
+                    cx.progress_at(measure, text);
                 }
             }
         }
@@ -168,9 +168,13 @@ impl ClientHandler for Side {
             (None, Some(total)) => format!("{} of {total}", params.progress),
             (None, None) => params.progress.to_string(),
         };
+        let measure = Measure {
+            progress: params.progress,
+            total: params.total,
+        };
         if let Some(call) = self.0.making_progress(&params.progress_token) {
             // Who does not listen misses it.
-            let _ = call.try_send(Said::Progress(text));
+            let _ = call.try_send(Said::Progress(measure, text));
         }
     }
 

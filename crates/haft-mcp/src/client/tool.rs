@@ -227,7 +227,7 @@ impl RemoteCall {
                 }
                 () = cx.cancel.cancelled() => return Err(Ended::Cancelled),
                 Some(said) = listening.said.recv() => match said {
-                    Said::Progress(text) => cx.progress(text),
+                    Said::Progress(measure, text) => cx.progress_at(measure, text),
                     Said::Form(form, answer) => {
                         let answered = self.ask(cx, form).await;
                         // The server may have given up.

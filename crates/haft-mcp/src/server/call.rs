@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use blake3::Hash;
-use haft_core::{Answer, BoxFuture, Call, ErrorCode, Person};
+use haft_core::{Answer, BoxFuture, Call, ErrorCode, EventSink, Person};
 use haft_runtime::Session;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -193,18 +193,24 @@ impl Request<'_> {
         if let Some((digest, answer)) = granted {
             asker.grant(digest, answer);
         }
-        let events = Telling::over(
+        let telling = Telling::over(
             &server.session.caller().events,
             outbox,
             about.progress_token,
             about.log,
         );
         let person: Arc<dyn Person> = asker.clone();
+        let events = telling.clone().map(|telling| telling as Arc<dyn EventSink>);
         let session = server
             .session
             .for_request(cancel.clone(), Some(person), events);
+        let work = work(session);
+        let work: BoxFuture<'static, Reply> = match telling {
+            Some(telling) => Box::pin(async move { telling.during(work).await }),
+            None => work,
+        };
         Waiting {
-            work: work(session),
+            work,
             asker,
             cancel,
         }

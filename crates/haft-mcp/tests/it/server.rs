@@ -191,6 +191,21 @@ async fn a_cancelled_call_stops_and_is_not_answered() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_quiet_call_gives_signs_of_life() {
+    let mut client = Client::of(House::builder());
+    client
+        .initialize("2025-11-25", json!({"elicitation": {}}))
+        .await;
+    // It works for ten seconds and says nothing.
+    let call = json!({"name": "test__late_form", "arguments": {}, "_meta": {"progressToken": 7}});
+    client.start("tools/call", call).await;
+    let message = client.next().await;
+    assert_eq!(message["method"], "notifications/progress", "{message}");
+    assert_eq!(message["params"]["progressToken"], 7);
+    assert_eq!(message["params"]["message"], "still at work after 5 s");
+}
+
 #[tokio::test]
 async fn progress_is_told_where_a_token_was_given() {
     let mut client = Client::of(House::builder());

@@ -244,3 +244,25 @@ fn a_form_offers_to_allow_a_tool_of_a_server_for_good() {
     let asked = asked.filter(|message| message["method"] == "elicitation/create");
     assert_eq!(asked.count(), 1, "{:?}", wire.heard);
 }
+
+#[test]
+fn progress_of_a_server_comes_through_with_its_numbers() {
+    let place = place(&[("a", &["counts"])]);
+    place.run(["mcp", "test", "a"]).exits(0);
+    let mut wire = Wire::open(&place, OLD, &[]);
+    wire.answer = json!({"action": "accept", "content": {"decision": "once"}});
+    let call = json!({"name": "mcp__a__hello", "arguments": {}, "_meta": {"progressToken": "p"}});
+    wire.result("tools/call", call);
+    let heard = wire.heard.iter();
+    let told: Vec<_> = heard
+        .filter(|message| message["method"] == "notifications/progress")
+        .map(|message| message["params"].clone())
+        .collect();
+    assert_eq!(
+        told,
+        [
+            json!({"progressToken": "p", "progress": 1, "total": 4, "message": "one"}),
+            json!({"progressToken": "p", "progress": 2.5, "total": 4, "message": "two"}),
+        ]
+    );
+}

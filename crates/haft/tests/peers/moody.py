@@ -6,6 +6,7 @@ stubborn FOLDER      serves; when its input ends, leaves a file in FOLDER and st
 meets FOLDER COUNT   the same, and leaves a second file once COUNT others have left their first
 complains VARIABLE   says on standard error what the variable holds, and serves
 dies VARIABLE        says so, and ends before it was greeted
+counts               tells of its progress before it answers
 """
 
 import json
@@ -31,6 +32,12 @@ def result(request):
     if request["method"] == "tools/list":
         return {"tools": [{"name": "hello", "inputSchema": {"type": "object"}}]}
     if request["method"] == "tools/call":
+        if TEMPER == "counts":
+            token = request["params"]["_meta"]["progressToken"]
+            for more in ({"progress": 1, "message": "one"}, {"progress": 2.5, "message": "two"}):
+                params = {"progressToken": token, "total": 4, **more}
+                told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+                print(json.dumps(told), flush=True)
         return {"content": [{"type": "text", "text": "hello"}]}
     return None
 
