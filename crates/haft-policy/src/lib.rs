@@ -39,6 +39,7 @@ pub use error::PolicyError;
 pub use files::reads_around;
 pub use judgement::{Decision, HookAction, Judgement, RuleHit, Verdict};
 pub use path::Places;
+pub use pattern::names_tool;
 pub use policy::{Policy, RuleLine};
 pub use profile::built_in_profiles;
 pub use rule::{READING_TOOLS, RUNNING_TOOLS, WRITING_TOOLS};

@@ -106,6 +106,13 @@ impl ToolPattern {
     }
 }
 
+/// Whether a pattern, as lists of tools take it, names this tool.
+pub fn names_tool(pattern: &str, spec: &ToolSpec) -> bool {
+    let parsed = Groups::new(&BTreeMap::new(), "")
+        .and_then(|groups| ToolPattern::parse(pattern, &groups, ""));
+    parsed.is_ok_and(|parsed| parsed.matches(&Names::of(spec), Reading::Exact))
+}
+
 /// The first pattern of a list that names the tool.
 pub(crate) fn first_match<'a>(
     patterns: &'a [ToolPattern],

@@ -338,7 +338,8 @@ fn far(word: &str) -> usize {
     (word.chars().count() / 3).clamp(1, 3)
 }
 
-/// Whether a word of a scope or toolset means this tool: `*`, `module.*`, or any of its names.
+/// Whether a word of a scope or toolset means this tool: `*`, `module.*`, any of its names, or a
+/// pattern as rules take it.
 fn names(word: &str, entry: &Entry) -> bool {
     let spec = entry.spec();
     if word == "*" || word == &*spec.name || word == &**entry.api_name() {
@@ -346,10 +347,13 @@ fn names(word: &str, entry: &Entry) -> bool {
     }
     if let Some(prefix) = word.strip_suffix(".*") {
         let prefix = canonical_module(prefix);
-        return spec
-            .name
-            .strip_prefix(prefix)
-            .is_some_and(|rest| rest.starts_with('.'));
+        let rest = spec.name.strip_prefix(prefix);
+        if rest.is_some_and(|rest| rest.starts_with('.')) {
+            return true;
+        }
+    }
+    if word.contains(['*', ':']) || word.starts_with("mcp") {
+        return haft_policy::names_tool(word, spec);
     }
     spec.aliases.iter().any(|alias| alias == word)
         || module_aliases(&spec.module).any(|module| {

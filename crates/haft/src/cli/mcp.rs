@@ -17,7 +17,8 @@ pub(crate) struct Mcp {
     /// Serve streamable HTTP at this address, path /mcp, instead; clients need the token
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<String>,
-    /// Tools that the client sees: names or `module.*`, separated by commas
+    /// Tools that the client sees: names or patterns such as `file.*` and `mcp.SERVER.*`, separated
+    /// by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
     /// Tokens of the model's context; where the schemas do not fit, less of the tools is shown

@@ -266,3 +266,31 @@ fn progress_of_a_server_comes_through_with_its_numbers() {
         ]
     );
 }
+
+#[test]
+fn tools_are_chosen_by_every_form_of_their_names() {
+    let place = place(&[("a", &["plain"]), ("b", &["plain"])]);
+    for server in ["a", "b"] {
+        place.run(["mcp", "test", server]).exits(0);
+    }
+    for pattern in [
+        "mcp.a.*",
+        "mcp__a__*",
+        "mcp:a:*",
+        "mcp:a:hello",
+        "mcp.a.hello",
+    ] {
+        let mut wire = Wire::open(&place, OLD, &["--tools", pattern]);
+        assert_eq!(tools(&mut wire), ["mcp__a__hello"], "{pattern}");
+    }
+    let mut wire = Wire::open(&place, OLD, &["--tools", "group:fs"]);
+    let some = tools(&mut wire);
+    assert!(some.contains(&"file__read".to_owned()), "{some:?}");
+    assert!(!some.contains(&"shell__exec".to_owned()), "{some:?}");
+    // What fits nothing is told.
+    let ran = place.run(["mcp", "--tools", "file.raed,mcp.c.*,file.read"]);
+    ran.exits(0)
+        .says("no tool fits `--tools file.raed`: the nearest is `file.read`")
+        .says("no tool fits `--tools mcp.c.*`");
+    assert!(!ran.err.contains("`--tools file.read`"), "{ran:?}");
+}
