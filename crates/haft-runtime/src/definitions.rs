@@ -8,9 +8,10 @@ use std::time::Duration;
 use haft_core::{Repeat, Source, ToolSpec};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Entry, Snapshot};
+use crate::{Entry, Snapshot, lean};
 
 /// A tool that may run for longer than this can be called as a task.
 const LONG: Duration = Duration::from_secs(60);
@@ -52,6 +53,8 @@ pub(crate) enum Form {
     Full,
     /// Name and one line; the schema takes anything
     Brief,
+    /// As much as a call needs, for what is all that a client of MCP is shown
+    Lean,
 }
 
 /// A tool by its position, and how much of it is told.
@@ -90,6 +93,7 @@ impl Definition {
         match self.form {
             Form::Full => Cow::Borrowed(whole),
             Form::Brief => Cow::Owned(first_line(whole)),
+            Form::Lean => Cow::Owned(lean::description(whole)),
         }
     }
 
@@ -97,6 +101,7 @@ impl Definition {
         match self.form {
             Form::Full => Schema::Whole(self.entry.schema().text()),
             Form::Brief => Schema::Anything { kind: "object" },
+            Form::Lean => Schema::Lean(lean::schema(self.entry.schema().text().get())),
         }
     }
 
@@ -148,7 +153,7 @@ impl Serialize for Definition {
             }
             Shape::Mcp => {
                 map.serialize_entry("name", self.api_name())?;
-                if !spec.title.is_empty() {
+                if !spec.title.is_empty() && self.form != Form::Lean {
                     map.serialize_entry("title", &spec.title)?;
                 }
                 map.serialize_entry("description", &self.description())?;
@@ -156,7 +161,14 @@ impl Serialize for Definition {
                 if let (Some(schema), Form::Full) = (&spec.output_schema, self.form) {
                     map.serialize_entry("outputSchema", schema)?;
                 }
-                map.serialize_entry("annotations", &Annotations::of(spec))?;
+                match self.form {
+                    Form::Lean => {
+                        if let Some(hints) = lean::annotations(spec) {
+                            map.serialize_entry("annotations", &hints)?;
+                        }
+                    }
+                    _ => map.serialize_entry("annotations", &Annotations::of(spec))?,
+                }
                 if spec.timeout.is_some_and(|timeout| timeout > LONG) {
                     map.serialize_entry("execution", &MAY_BE_TASK)?;
                 }
@@ -171,6 +183,7 @@ impl Serialize for Definition {
 #[serde(untagged)]
 enum Schema<'a> {
     Whole(&'a RawValue),
+    Lean(Value),
     Anything {
         #[serde(rename = "type")]
         kind: &'static str,
@@ -250,7 +263,10 @@ impl DefinitionCache {
             .map(|&(index, form)| Definition {
                 entry: snapshot.entries()[index].clone(),
                 shape,
-                form,
+                form: match (form, shape) {
+                    (Form::Lean, Shape::Anthropic | Shape::OpenAi) => Form::Full,
+                    _ => form,
+                },
             })
             .collect();
         let definitions = Arc::new(Definitions {

@@ -14,6 +14,7 @@ mod events;
 mod flight;
 mod ids;
 mod injection;
+mod lean;
 mod live;
 mod pipeline;
 mod reducers;

@@ -262,10 +262,15 @@ impl View {
             InjectionMode::CompactDirect => Some(Form::Brief),
             InjectionMode::Discovery => None,
         };
-        let only = |shown: bool| (shown || injection.open_ended).then_some(Form::Full);
+        let whole = match mode {
+            InjectionMode::Discovery => Form::Lean,
+            _ => Form::Full,
+        };
+        let only = |shown: bool| (shown || injection.open_ended).then_some(whole);
         match spec.exposure {
             Exposure::Domain => domain(),
-            Exposure::Direct | Exposure::EveryMode => Some(Form::Full),
+            Exposure::Direct => Some(Form::Full),
+            Exposure::EveryMode => Some(whole),
             Exposure::WithoutSchemas => only(mode != InjectionMode::Direct),
             Exposure::WithoutTools => only(mode == InjectionMode::Discovery),
         }

@@ -294,3 +294,16 @@ fn tools_are_chosen_by_every_form_of_their_names() {
         .says("no tool fits `--tools mcp.c.*`");
     assert!(!ran.err.contains("`--tools file.read`"), "{ran:?}");
 }
+
+/// What a client pays in every conversation: four characters make about one token.
+#[test]
+fn discovery_costs_less_than_a_thousand_tokens() {
+    let place = Place::new();
+    let mut wire = Wire::open(&place, OLD, &["--discovery"]);
+    let tools = wire.result("tools/list", json!({}))["tools"].clone();
+    let size = tools.to_string().len();
+    assert!(size < 4_000, "{size}: {tools}");
+    // Whatever was left out, a call is held to all of it.
+    let wrong = wire.tool("search_tools", json!({"query": "", "max_results": 99}));
+    assert_eq!(wrong["isError"], true, "{wrong}");
+}
