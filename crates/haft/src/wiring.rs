@@ -144,7 +144,9 @@ impl House {
         )?;
         let hands = Hands {
             processes: processes.clone(),
-            records: Arc::new(servers::Kept::new(&home, recording.clone())),
+            records: Arc::new(
+                servers::Kept::new(&home, recording.clone()).anew(wants.browser.is_some()),
+            ),
             browser: wants.browser,
         };
         let fleet = Arc::new(gathered(&home, &mut loaded, &runtime, &hands));

@@ -147,7 +147,7 @@ pub(super) fn difference(old: &Value, new: &Value) -> String {
 pub(super) fn spec(server: &RemoteSpec, mut tool: Value) -> Option<ToolSpec> {
     let mut part = |key: &str| tool.get_mut(key).map(Value::take).unwrap_or_default();
     let (schema, output_schema) = (part("inputSchema"), part("outputSchema"));
-    let name = tool["name"].as_str()?;
+    let name = tool["name"].as_str().filter(|name| !name.is_empty())?;
     let description: String = tool["description"]
         .as_str()
         .unwrap_or_default()

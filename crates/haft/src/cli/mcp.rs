@@ -17,6 +17,10 @@ pub(crate) struct Mcp {
     /// Serve streamable HTTP at this address, path /mcp, instead; clients need the token
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<String>,
+    /// A name by which clients may address haft on HTTP, beside those of this machine itself and the
+    /// address it listens at; may be given several times
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
     /// Tools that the client sees: names or patterns such as `file.*` and `mcp.SERVER.*`, separated
     /// by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

@@ -88,6 +88,9 @@ pub(super) fn narrowed(
     if !project.mcp.servers.is_empty() {
         ignored("mcp.servers", "they start programs".to_owned());
     }
+    if !project.mcp.allowed_hosts.is_empty() {
+        ignored("mcp.allowed_hosts", owners());
+    }
     config.isolation.level = isolated(&owner.isolation, &project.isolation, &mut ignored);
     refused_too(&mut config.tools, &project.tools);
     config

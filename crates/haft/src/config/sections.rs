@@ -63,6 +63,9 @@ pub(crate) struct McpSection {
     /// MCP servers by name
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) servers: BTreeMap<String, McpServer>,
+    /// Names by which clients may address `haft mcp --http`, beside those of this machine itself
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allowed_hosts: Vec<String>,
 }
 
 /// What is known of haft at a server at which one logs in. Most need nothing of this.

@@ -248,10 +248,32 @@ fn http(
 pub(crate) struct Kept {
     home: Home,
     recording: Arc<Recording>,
+    /// A person logs in anew: the login that is there is neither used nor touched
+    anew: bool,
 }
 
 fn login_file(server: &str) -> String {
     format!("mcp-login-{server}.json")
+}
+
+/// Where a login lies that is being made.
+fn new_login_file(server: &str) -> String {
+    format!("mcp-login-{server}.new.json")
+}
+
+/// Begin to log in anew: what an earlier attempt may have left goes.
+pub(crate) fn begin_login(home: &Home, server: &str) -> Result<()> {
+    Ok(home.remove(&new_login_file(server))?)
+}
+
+/// Put a login that was made in the place of the one before; false if none was made.
+pub(crate) fn finish_login(home: &Home, server: &str) -> Result<bool> {
+    let made = home.read(&new_login_file(server), LARGEST)?;
+    if let Some(login) = &made {
+        home.write(&login_file(server), login)?;
+        home.remove(&new_login_file(server))?;
+    }
+    Ok(made.is_some())
 }
 
 /// Whether there is a login at a server.
@@ -269,6 +291,20 @@ impl Kept {
         Kept {
             home: home.clone(),
             recording,
+            anew: false,
+        }
+    }
+
+    /// For a person who logs in, whatever login there is.
+    pub(crate) fn anew(mut self, anew: bool) -> Self {
+        self.anew = anew;
+        self
+    }
+
+    fn login_file(&self, server: &str) -> String {
+        match self.anew {
+            true => new_login_file(server),
+            false => login_file(server),
         }
     }
 
@@ -295,7 +331,10 @@ impl Kept {
 impl Records for Kept {
     fn load(&self, record: Record, server: &str) -> Option<Vec<u8>> {
         let kind = match record {
-            Record::Login => return self.home.read(&login_file(server), LARGEST).ok().flatten(),
+            Record::Login => {
+                let file = self.login_file(server);
+                return self.home.read(&file, LARGEST).ok().flatten();
+            }
             Record::Failure => FAILURE,
             Record::Manifest => MANIFEST,
         };
@@ -308,7 +347,7 @@ impl Records for Kept {
         let kind = match record {
             Record::Login => {
                 if self.home.ensure().is_ok() {
-                    let _ = self.home.write(&login_file(server), bytes);
+                    let _ = self.home.write(&self.login_file(server), bytes);
                 }
                 return;
             }

@@ -21,9 +21,14 @@ struct Served {
 
 impl Served {
     fn start(place: &Place) -> Served {
+        Served::with(place, &[])
+    }
+
+    fn with(place: &Place, flags: &[&str]) -> Served {
         let mut command = place.haft();
         let mut child = command
             .args(["mcp", "--http", "127.0.0.1:0"])
+            .args(flags)
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -41,6 +46,19 @@ impl Served {
             address,
             token: token.trim().to_owned(),
         }
+    }
+
+    /// The status that a request gets that addresses the server by this name.
+    fn status_for(&self, host: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\n\r\n",
+            self.token
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line.split(' ').nth(1).unwrap().to_owned()
     }
 
     /// Send a message, and leave the answer to be read.
@@ -202,4 +220,14 @@ fn a_task_of_a_client_without_a_session_is_fetched() {
     assert_eq!(task["status"], "completed", "{task}");
     // Who does not know the id does not learn it.
     assert_eq!(ask("tasks/list", json!({})), json!({"tasks": []}));
+}
+
+#[test]
+fn names_that_were_given_are_served_and_no_others() {
+    let place = Place::with_config("mcp: {allowed_hosts: [configured.example]}\n");
+    let served = Served::with(&place, &["--allow-host", "Given.example"]);
+    for host in ["given.example", "configured.example:80", "localhost"] {
+        assert_ne!(served.status_for(host), "403", "{host}");
+    }
+    assert_eq!(served.status_for("other.example"), "403");
 }

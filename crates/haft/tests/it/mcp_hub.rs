@@ -307,3 +307,18 @@ fn discovery_costs_less_than_a_thousand_tokens() {
     let wrong = wire.tool("search_tools", json!({"query": "", "max_results": 99}));
     assert_eq!(wrong["isError"], true, "{wrong}");
 }
+
+#[test]
+fn what_could_never_work_is_not_added() {
+    let place = Place::new();
+    for (words, said) in [
+        (&["ftp://a.example/mcp"][..], "not by `ftp://`"),
+        (&["http://user:word@127.0.0.1:1/mcp"], "cannot be used"),
+        (&["--header", "Host: x", "http://127.0.0.1:1/mcp"], "`host`"),
+    ] {
+        let (url, flags) = words.split_last().unwrap();
+        let line = [&["mcp", "add", "--yes"], flags, &["bad", url]].concat();
+        place.run(line).exits(2).says(said);
+    }
+    assert_eq!(list_json(&place), json!([]));
+}

@@ -86,6 +86,16 @@ fn a_person_logs_in_and_the_login_stays_with_its_server() {
         let ran = place.run(line);
         assert!(!ran.out.contains("of-the-guarded-server"), "{ran:?}");
     }
+    // Another login that comes to nothing leaves the one that is there.
+    let before = fs::read(&kept).unwrap();
+    let mut failing = place.haft();
+    failing
+        .args(["mcp", "login", "far"])
+        .env("BROWSER", format!("{BROWSER} --refuse"));
+    crate::place::finish(&mut failing).exits(1);
+    assert_eq!(fs::read(&kept).unwrap(), before);
+    let outcome = place.call("mcp.far.hello", &json!({}), &["--yes"]);
+    assert!(text(&outcome).contains("hello, friend"), "{outcome}");
     // A server of the same name at another place gets nothing of it.
     let other = Guarded::start(&place, "seen-by-other");
     configure(&place, &other);

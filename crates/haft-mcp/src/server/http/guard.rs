@@ -29,7 +29,7 @@ impl Guard {
         if !host.is_ok_and(|host| host.is_some_and(|host| self.knows(host))) {
             return Err(refused(
                 StatusCode::FORBIDDEN,
-                "this host is not served here",
+                "this host is not served here: whoever started haft names it with `--allow-host`",
             ));
         }
         let ours = match one(headers, header::ORIGIN.as_str()) {

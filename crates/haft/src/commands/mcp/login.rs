@@ -39,9 +39,11 @@ pub(super) fn run(name: &str, workspace: Option<PathBuf>) -> Result<u8> {
         workspace,
         ..Seat::default()
     };
-    // Whoever logs in again wants another login than the one that is kept.
+    // Whoever logs in again wants another login than the one that is kept; that one stays until the
+    // new one stands.
     let home = Home::locate()?;
-    servers::forget_login(&home, name)?;
+    servers::check_name(name)?;
+    servers::begin_login(&home, name)?;
     let wants = Wants {
         browser: Some(Arc::new(OnTerminal)),
         ..Wants::default()
@@ -55,8 +57,8 @@ pub(super) fn run(name: &str, workspace: Option<PathBuf>) -> Result<u8> {
     });
     engine.shutdown_background();
     haft_host::settle(SETTLE);
-    let health = looked?;
-    if !servers::has_login(&home, name) {
+    let health = looked.inspect_err(|_| drop(servers::begin_login(&home, name)))?;
+    if !servers::finish_login(&home, name)? {
         bail!(Failed {
             message: format!("`{name}` did not ask for a login"),
             hint: None,

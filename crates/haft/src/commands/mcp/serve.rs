@@ -65,7 +65,9 @@ pub(super) fn run(command: cli::Mcp) -> Result<u8> {
                     until_stopped(&mut signals, &house.cancel, serving).await
                 }
                 Some(address) => {
-                    let serving = on_http(&server, address, &house.home);
+                    let configured = &house.loaded.effective.mcp.allowed_hosts;
+                    let hosts = [&*command.allow_host, configured].concat();
+                    let serving = on_http(&server, address, &house.home, hosts);
                     until_stopped(&mut signals, &house.cancel, serving).await
                 }
             }
@@ -163,7 +165,12 @@ async fn on_standard_streams(server: &Arc<Server>) -> Result<()> {
         .context("the client's stream broke")
 }
 
-async fn on_http(server: &Arc<Server>, address: &str, home: &Home) -> Result<()> {
+async fn on_http(
+    server: &Arc<Server>,
+    address: &str,
+    home: &Home,
+    mut hosts: Vec<String>,
+) -> Result<()> {
     let token = token::of(home)?;
     let listener = haft_host::listen(address)
         .await
@@ -173,10 +180,16 @@ async fn on_http(server: &Arc<Server>, address: &str, home: &Home) -> Result<()>
         "serving at http://{bound}/mcp; clients send the token in {} as `Authorization: Bearer`",
         home.path().join(token::FILE).display()
     ));
+    if bound.ip().is_unspecified() && hosts.is_empty() {
+        fail::notice(
+            "requests to other names of this machine are refused: give them with `--allow-host NAME`",
+        );
+    }
+    // Whoever chose an address may be addressed by it.
+    hosts.push(bound.ip().to_string());
     let config = HttpConfig {
         token: Some(token),
-        // Whoever chose an address may be addressed by it.
-        hosts: vec![bound.ip().to_string()],
+        hosts,
     };
     server
         .serve_http(listener, config)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use haft_core::{Answer, Person, Question};
-use haft_mcp::{Failure, Health};
+use haft_mcp::{Failure, Health, HttpServer};
 use haft_runtime::{mask, visible};
 use jiff::Timestamp;
 use serde_json::json;
@@ -63,7 +63,14 @@ fn described(added: &McpAdd) -> Result<McpServer> {
     };
     let mut words = added.command.iter().cloned();
     let first = words.next().unwrap_or_default();
-    let is_url = first.starts_with("http://") || first.starts_with("https://");
+    let scheme = first.split_once("://").map(|(scheme, _)| scheme);
+    let is_url = matches!(scheme, Some("http" | "https"));
+    if let Some(scheme) = scheme.filter(|scheme| !is_url && !scheme.contains('/')) {
+        bail!(Usage(format!(
+            "a server is reached by `http://` or `https://`, not by `{}://`",
+            scheme.escape_debug()
+        )));
+    }
     let mut server = McpServer {
         args: words.collect(),
         ..McpServer::default()
@@ -88,7 +95,25 @@ fn described(added: &McpAdd) -> Result<McpServer> {
     if !server.headers.is_empty() && server.url.is_none() {
         bail!(Usage("`--header` is for a server at a URL".to_owned()));
     }
+    expect_usable(&server)?;
     Ok(server)
+}
+
+/// What could never work is not kept. Places that are filled in later are left alone.
+fn expect_usable(server: &McpServer) -> Result<()> {
+    let Some(url) = server.url.as_ref().filter(|url| !url.contains("${")) else {
+        return Ok(());
+    };
+    let plain = |name: &String| (name.clone(), String::new());
+    let http = HttpServer {
+        url: url.clone(),
+        headers: server.headers.keys().map(plain).collect(),
+        ..HttpServer::default()
+    };
+    match http.problem() {
+        Some(problem) => bail!(Usage(problem)),
+        None => Ok(()),
+    }
 }
 
 fn agreed(name: &str, server: &McpServer) -> Result<bool> {
