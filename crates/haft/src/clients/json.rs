@@ -5,7 +5,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::Value;
 
-use super::{Entry, NAME, not_understood};
+use super::{Entry, HOME, NAME, not_understood};
 
 pub(super) fn with_entry(text: &str, list: &str, entry: &Entry) -> Result<String> {
     let root = parsed(text)?;
@@ -18,11 +18,16 @@ pub(super) fn with_entry(text: &str, list: &str, entry: &Entry) -> Result<String
         .ok_or_else(|| not_understood(format!("`{list}` is no object")))?;
     expect_one(&servers, NAME)?;
     let args = entry.args.iter().cloned().map(CstInputValue::String);
-    let value = CstInputValue::Object(vec![
+    let mut fields = vec![
         ("type".to_owned(), "stdio".into()),
         ("command".to_owned(), entry.command.clone().into()),
         ("args".to_owned(), CstInputValue::Array(args.collect())),
-    ]);
+    ];
+    if let Some(home) = &entry.home {
+        let variable = (HOME.to_owned(), home.clone().into());
+        fields.push(("env".to_owned(), CstInputValue::Object(vec![variable])));
+    }
+    let value = CstInputValue::Object(fields);
     match servers.get(NAME) {
         Some(old) => old.set_value(value),
         None => {

@@ -16,6 +16,7 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use serde_json::Value;
 
+use crate::home::Home;
 use crate::terminal::fail::Failed;
 pub(crate) use back::Back;
 pub(crate) use file::{Config, Written};
@@ -38,11 +39,19 @@ pub(crate) enum Client {
 pub(crate) struct Entry {
     pub(crate) command: String,
     pub(crate) args: Vec<String>,
+    /// Where haft keeps its things, if that was chosen
+    pub(crate) home: Option<String>,
 }
 
+/// The variable that says where haft keeps its things.
+const HOME: &str = "HAFT_HOME";
+
 impl Entry {
-    /// This very program, by its whole path: a client may not have the same `PATH`.
-    pub(crate) fn ourselves() -> Result<Entry> {
+    /// This very program, by its whole path: a client may not have the same `PATH`. Nor need it
+    /// have the variable that led to this home.
+    pub(crate) fn ourselves(home: &Home) -> Result<Entry> {
+        let chosen = set(HOME).map(|_| home.path().to_str());
+        let chosen = chosen.map(|path| path.context("the path of haft's home is not text"));
         let exe = std::env::current_exe().context("the path of haft itself is not known")?;
         let command = exe
             .to_str()
@@ -50,6 +59,7 @@ impl Entry {
         Ok(Entry {
             command: command.to_owned(),
             args: vec!["mcp".to_owned()],
+            home: chosen.transpose()?.map(str::to_owned),
         })
     }
 }

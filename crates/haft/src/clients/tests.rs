@@ -4,6 +4,30 @@ fn entry() -> Entry {
     Entry {
         command: "/opt/haft".to_owned(),
         args: vec!["mcp".to_owned()],
+        home: None,
+    }
+}
+
+#[test]
+fn a_home_that_was_chosen_goes_along() {
+    let entry = Entry {
+        home: Some("/else where".to_owned()),
+        ..entry()
+    };
+    for (client, place) in [
+        (Client::Cursor, "/mcpServers/haft/env/HAFT_HOME"),
+        (Client::Codex, "/mcp_servers/haft/env/HAFT_HOME"),
+        (Client::Goose, "/extensions/haft/envs/HAFT_HOME"),
+    ] {
+        let text = client.with_entry("", &entry).unwrap();
+        let read = match client {
+            Client::Codex => toml::read(&text),
+            Client::Goose => yaml::read(&text),
+            _ => json::read(&text),
+        };
+        let home = read.unwrap().pointer(place).cloned().unwrap_or_default();
+        assert_eq!(home, "/else where", "{text}");
+        assert_eq!(client.with_entry(&text, &entry).unwrap(), text);
     }
 }
 

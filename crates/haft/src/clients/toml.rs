@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use serde_json::Value;
-use toml_edit::{Array, DocumentMut, Item, Table, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
-use super::{Entry, NAME, not_understood};
+use super::{Entry, HOME, NAME, not_understood};
 
 pub(super) const LIST: &str = "mcp_servers";
 
@@ -31,6 +31,15 @@ pub(super) fn with_entry(text: &str, entry: &Entry) -> Result<String> {
         .ok_or_else(|| not_understood(format!("`{LIST}.{NAME}` is no table")))?;
     ours.insert("command", value(&entry.command));
     ours.insert("args", value(entry.args.iter().collect::<Array>()));
+    if let Some(home) = &entry.home {
+        let env = ours
+            .entry("env")
+            .or_insert_with(|| value(InlineTable::new()));
+        let env = env
+            .as_table_like_mut()
+            .ok_or_else(|| not_understood(format!("`{LIST}.{NAME}.env` is no table")))?;
+        env.insert(HOME, value(home));
+    }
     Ok(document.to_string())
 }
 

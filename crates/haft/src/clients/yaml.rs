@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
-use super::{Entry, NAME, not_understood};
+use super::{Entry, HOME, NAME, not_understood};
 
 pub(super) const LIST: &str = "extensions";
 
@@ -79,6 +79,8 @@ pub(super) fn without_entry(text: &str) -> Result<Option<String>> {
 fn block(width: usize, entry: &Entry) -> String {
     let quoted = |text: &str| json!(text).to_string();
     let args: Vec<String> = entry.args.iter().map(|arg| quoted(arg)).collect();
+    let home = entry.home.as_ref();
+    let home = home.map(|home| format!("envs: {{{HOME}: {}}}", quoted(home)));
     let fields = [
         "enabled: true".to_owned(),
         "type: stdio".to_owned(),
@@ -89,7 +91,7 @@ fn block(width: usize, entry: &Entry) -> String {
     ];
     let pad = " ".repeat(width);
     let mut block = format!("{pad}{NAME}:\n");
-    for field in fields {
+    for field in fields.into_iter().chain(home) {
         block.push_str(&format!("{pad}{pad}{field}\n"));
     }
     block

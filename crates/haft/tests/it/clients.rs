@@ -36,6 +36,9 @@ fn an_entry_is_put_in_and_leaves_nothing_behind() {
             .says("made");
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains(HAFT) && text.contains("mcp"), "{text}");
+        // The home that this haft has is that of the one which the client starts.
+        let home = place.home.to_str().unwrap();
+        assert!(text.contains("HAFT_HOME") && text.contains(home), "{text}");
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{client}");
         run(&place, &["install", client, "--yes"])

@@ -15,9 +15,10 @@ const LARGEST: u64 = 64 << 20;
 
 pub(super) fn install(client: Client, yes: bool) -> Result<u8> {
     let config = client.config()?;
+    let home = Home::locate()?;
     let named = |error: anyhow::Error| error.context(config.path.display().to_string());
     let new = client
-        .with_entry(&config.text, &Entry::ourselves()?)
+        .with_entry(&config.text, &Entry::ourselves(&home)?)
         .map_err(named)?;
     if new == config.text {
         print::line(&format!("already there: {}", config.path.display()));
@@ -31,7 +32,6 @@ pub(super) fn install(client: Client, yes: bool) -> Result<u8> {
         Written::Changed => ("changed", Some(&*config.text)),
     };
     print::line(&format!("{told}: {}", config.path.display()));
-    let home = Home::locate()?;
     home.ensure()?;
     home.write_json(&record(client), &Back::new(old, &new))?;
     Ok(0)
