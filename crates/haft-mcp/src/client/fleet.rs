@@ -87,7 +87,7 @@ impl Fleet {
         for spec in specs {
             let manifest = hands
                 .records
-                .load(Record::Manifest, &record(&spec))
+                .load(Record::Manifest, &spec.record())
                 .and_then(|bytes| serde_json::from_slice(&bytes).ok());
             let known = manifest.is_some();
             let member = Arc::new(Member {
@@ -225,7 +225,7 @@ impl Member {
             known: self.known.load(Ordering::Relaxed),
             changed: manifest.agreed.keys().cloned().collect(),
             off: off.len(),
-            failure: Failure::load(&*self.records, &self.spec.name),
+            failure: Failure::load(&*self.records, &self.spec.record()),
         }
     }
 
@@ -289,7 +289,7 @@ impl Member {
     fn save(&self) {
         if let Ok(bytes) = serde_json::to_vec(&*self.manifest()) {
             self.records
-                .save(Record::Manifest, &record(&self.spec), &bytes);
+                .save(Record::Manifest, &self.spec.record(), &bytes);
         }
     }
 
@@ -385,11 +385,6 @@ impl Member {
             })
             .collect()
     }
-}
-
-/// Where what is known of a server is kept. No name has a `#` in it.
-fn record(spec: &RemoteSpec) -> String {
-    format!("{}#{}", spec.name, spec.identity)
 }
 
 fn values(words: &[Words]) -> Vec<Value> {

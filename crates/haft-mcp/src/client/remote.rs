@@ -48,6 +48,13 @@ pub struct RemoteSpec {
     pub trust_annotations: bool,
 }
 
+impl RemoteSpec {
+    /// Where what is known of it is kept. No name has a `#` in it.
+    pub(super) fn record(&self) -> String {
+        format!("{}#{}", self.name, self.identity)
+    }
+}
+
 /// Why a server could not be reached, kept until it can.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
@@ -201,7 +208,7 @@ impl Remote {
 
     /// Keep why it could not be started, or forget it.
     fn note(&self, failure: Option<&ToolError>) {
-        let (records, name) = (&*self.hands.records, &self.spec.name);
+        let (records, name) = (&*self.hands.records, &*self.spec.record());
         let Some(error) = failure else {
             if Failure::load(records, name).is_some() {
                 records.save(Record::Failure, name, &[]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use haft_core::CancelToken;
 use haft_mcp::{Fleet, HttpConfig, Server, ServerConfig};
-use haft_runtime::{Injection, InjectionMode, Runtime, Scope, Session, visible};
+use haft_runtime::{Injection, InjectionMode, Runtime, Scope, Session};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::token;
