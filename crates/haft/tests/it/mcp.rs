@@ -161,7 +161,10 @@ fn answers_of_a_server_are_held_to_its_schemas() {
     // A failure need not keep the promise.
     let failed = call("fails");
     let message = failed["error"]["message"].as_str().unwrap();
-    assert_eq!(message, "`lib` says that it failed", "{failed}");
+    assert_eq!(
+        message, "the MCP server `lib` says that the call failed",
+        "{failed}"
+    );
     assert!(text(&failed).contains("no luck"), "{failed}");
 }
 
