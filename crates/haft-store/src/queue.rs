@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
+use std::time::Instant;
 
 use tokio::sync::oneshot;
 
@@ -52,6 +53,8 @@ pub(crate) struct Queue {
     pub(crate) quick: bool,
     /// The store's thread has nothing to do, and is to be told of what comes
     pub(crate) asleep: bool,
+    /// Since when somebody has committed, while what follows that is not done
+    pub(crate) restless: Option<Instant>,
     closed: bool,
 }
 
@@ -65,6 +68,7 @@ impl Queue {
             crowd: 1,
             quick: true,
             asleep: false,
+            restless: None,
             closed: false,
         }
     }

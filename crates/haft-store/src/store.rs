@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     /// Why work that nobody waits for could not be written, the last time
     trouble: Mutex<Option<StoreError>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// What follows commits, soon and once for many
+    rest: Box<dyn Fn() + Send + Sync>,
 }
 
 /// A lock that a panic elsewhere does not take away.
@@ -70,6 +72,12 @@ impl Store {
     /// Start to open the store in this file, making it if it is not there. Opening goes on beside
     /// the caller: work may be handed over at once, and [`Store::ready`] tells how it went.
     pub fn open(path: &Path) -> Store {
+        Store::with_rest(path, || {})
+    }
+
+    /// The same with something to do after commits, which nobody waits for: it is done soon, once
+    /// for those that come at once.
+    pub(crate) fn with_rest(path: &Path, rest: impl Fn() + Send + Sync + 'static) -> Store {
         let shared = Arc::new(Shared {
             path: path.to_owned(),
             queue: Mutex::new(Queue::new()),
@@ -80,6 +88,7 @@ impl Store {
             idle: Mutex::default(),
             trouble: Mutex::default(),
             thread: Mutex::default(),
+            rest: Box::new(rest),
         });
         let writing = shared.clone();
         let started = std::thread::Builder::new()
@@ -201,7 +210,9 @@ impl Store {
         let handed_over = self.write(Durability::Process, |_| Ok(()));
         handed_over.wait()?;
         // What follows a commit is done before the next one begins.
-        self.write(Durability::Process, |_| Ok(())).wait()
+        self.write(Durability::Process, |_| Ok(())).wait()?;
+        self.shared.rest();
+        Ok(())
     }
 
     fn send(&self, chore: Chore) {
@@ -353,6 +364,10 @@ impl Shared {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(crate) fn rest(&self) {
+        (self.rest)();
     }
 
     pub(crate) fn troubled(&self, error: &StoreError) {

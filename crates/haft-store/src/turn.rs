@@ -9,7 +9,8 @@ use crate::queue::{Chore, GROUP, Queue};
 use crate::sqlite::{Connection, Writer};
 use crate::store::{Shared, lock};
 
-/// How long records that nobody waits for gather; where more have come then, once more.
+/// How long records that nobody waits for gather; where more have come then, once more. So long
+/// what follows commits may wait for others, too.
 const GATHER: Duration = Duration::from_millis(20);
 /// How long such records may gather at most.
 const LATEST: Duration = Duration::from_millis(200);
@@ -56,7 +57,14 @@ impl Shared {
         let all = group.len() < GROUP;
         writer.write(self, &mut group, turn);
         let done = group.is_empty();
-        lock(&self.queue).put_back(group);
+        let mut queue = lock(&self.queue);
+        queue.put_back(group);
+        queue.restless.get_or_insert_with(Instant::now);
+        let asleep = std::mem::take(&mut queue.asleep);
+        drop(queue);
+        if asleep {
+            self.wake();
+        }
         all && done
     }
 
@@ -80,6 +88,7 @@ impl Shared {
             lock(&self.queue).take_jobs(&mut group);
             if !group.is_empty() {
                 writer.write(self, &mut group, Turn::Patient);
+                self.rest();
                 continue;
             }
             let chore = lock(&self.queue).take_chore();
@@ -89,7 +98,9 @@ impl Shared {
                 Some(Chore::Compact(done)) => drop(done.send(writer.with(Connection::compact))),
                 Some(Chore::Close(done)) => {
                     // Closed before we say so: whoever waits may open it again.
-                    let _ = done.send(writer.close(self));
+                    let left = writer.close(self);
+                    self.rest();
+                    let _ = done.send(left);
                     return;
                 }
             }
@@ -111,12 +122,10 @@ impl Shared {
         let (mut begun, mut asked) = (None, None);
         let (mut seen, mut last, mut more) = (0, Instant::now(), false);
         loop {
-            let mut queue = lock(&self.queue);
-            queue.asleep = queue.len() == 0;
-            if queue.asleep {
-                drop(queue);
+            let queue = lock(&self.queue);
+            if queue.len() == 0 {
                 (begun, asked, seen) = (None, None, 0);
-                std::thread::park();
+                self.idle(queue);
                 continue;
             }
             if queue.is_due() {
@@ -142,6 +151,24 @@ impl Shared {
             }
             more = false;
             self.doze();
+        }
+    }
+
+    /// There is nothing to commit: see to what follows the commits of others, or sleep.
+    fn idle(&self, mut queue: MutexGuard<'_, Queue>) {
+        let Some(since) = queue.restless else {
+            queue.asleep = true;
+            drop(queue);
+            return std::thread::park();
+        };
+        let left = GATHER.saturating_sub(since.elapsed());
+        if left.is_zero() {
+            queue.restless = None;
+            drop(queue);
+            self.rest();
+        } else {
+            drop(queue);
+            std::thread::park_timeout(left);
         }
     }
 

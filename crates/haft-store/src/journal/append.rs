@@ -171,11 +171,16 @@ fn tail_of(tx: &mut dyn Tx) -> Option<Tail> {
 
 fn tell_head(tx: &mut dyn Tx, inner: &Arc<Inner>, tail: &Tail, go_back: bool) {
     let (inner, seq, hash) = (inner.clone(), tail.seq, tail.hash);
-    let work = move |durable| {
-        // What could not be signed now is signed with the next commit.
-        let _ = inner.head.write(seq, &hash, durable, go_back);
-    };
-    tx.after_commit(if go_back { "head anew" } else { "head" }, Box::new(work));
+    if go_back {
+        let work = move |durable| {
+            // What could not be signed now is signed with the next commit.
+            let _ = inner.head.go_back(seq, &hash, durable);
+        };
+        tx.after_commit("head anew", Box::new(work));
+    } else {
+        let work = move |durable| inner.head.reached(seq, &hash, durable);
+        tx.after_commit("head", Box::new(work));
+    }
 }
 
 fn put(
@@ -325,7 +330,7 @@ fn compared(tx: &mut dyn Tx, inner: &Arc<Inner>) -> Result<Tail, StoreError> {
     let tail = match inner.head.read()? {
         None if tail.seq == 0 => {
             // Before the first record: from then on a head that is missing was taken away.
-            inner.head.write(0, &tail.hash, true, true)?;
+            inner.head.go_back(0, &tail.hash, true)?;
             tail
         }
         None => {

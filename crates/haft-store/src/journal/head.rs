@@ -1,9 +1,9 @@
 //! The newest end of the journal, signed, in a file of its own. A database that was cut off or
 //! put back no longer reaches it.
 //!
-//! It is written after each commit and not waited for: when power is lost it may be behind, never
-//! ahead of what is on the disk. Records of calls without effects are not waited for either, so
-//! it also says how far the journal was on the disk for certain.
+//! It is written soon after each commit, once for those that come at once, and not waited for: it
+//! may be behind, never ahead of what is on the disk. Records of calls without effects are not
+//! waited for either, so it also says how far the journal was on the disk for certain.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -49,6 +49,15 @@ pub(super) struct HeadFile {
     boot: Hash,
     /// Kept open from one commit to the next
     kept: Mutex<Option<Kept>>,
+    /// What is committed and not yet said here
+    unsaid: Mutex<Unsaid>,
+}
+
+/// The newest record that was committed, and the newest that is on the disk.
+#[derive(Default)]
+struct Unsaid {
+    newest: Option<(i64, Hash)>,
+    durable: Option<(i64, Hash)>,
 }
 
 /// A file, and what tells it from another one in its place.
@@ -88,7 +97,40 @@ impl HeadFile {
             key: key.head,
             boot: *blake3::hash(boot.as_bytes()).as_bytes(),
             kept: Mutex::default(),
+            unsaid: Mutex::default(),
         }
+    }
+
+    /// The journal ends with this record now, which is said when [`HeadFile::catch_up`] comes.
+    pub(super) fn reached(&self, seq: i64, hash: &Hash, durable: bool) {
+        let mut unsaid = lock(&self.unsaid);
+        unsaid.newest = Some((seq, *hash));
+        if durable {
+            unsaid.durable = unsaid.newest;
+        }
+    }
+
+    /// Say what was reached.
+    pub(super) fn catch_up(&self) -> Result<(), StoreError> {
+        // Held until it is said: whoever says something else must come before or after.
+        let mut unsaid = lock(&self.unsaid);
+        let Unsaid { newest, durable } = &*unsaid;
+        if let Some((seq, hash)) = durable {
+            self.write(*seq, hash, true, false)?;
+        }
+        if let Some((seq, hash)) = newest.filter(|newest| Some(newest) != durable.as_ref()) {
+            self.write(seq, &hash, false, false)?;
+        }
+        *unsaid = Unsaid::default();
+        Ok(())
+    }
+
+    /// The journal goes on from an earlier record: what was reached before counts no more.
+    pub(super) fn go_back(&self, seq: i64, hash: &Hash, durable: bool) -> Result<(), StoreError> {
+        let mut unsaid = lock(&self.unsaid);
+        self.write(seq, hash, durable, true)?;
+        *unsaid = Unsaid::default();
+        Ok(())
     }
 
     /// The newest head, if one was ever written. A file without a valid one is damage.
@@ -126,13 +168,7 @@ impl HeadFile {
 
     /// Write where the journal ends now. A head that is further on stays, unless the journal is
     /// to go on from an earlier record.
-    pub(super) fn write(
-        &self,
-        seq: i64,
-        hash: &Hash,
-        durable: bool,
-        go_back: bool,
-    ) -> Result<(), StoreError> {
+    fn write(&self, seq: i64, hash: &Hash, durable: bool, go_back: bool) -> Result<(), StoreError> {
         let mut kept = lock(&self.kept);
         let there = kept.take().filter(|kept| kept.is_at(&self.path));
         let new = there.is_none() && !self.path.exists();

@@ -93,19 +93,19 @@ impl Journal {
         // The key comes first: a journal without one could be anybody's.
         let key = Key::load(&config.home, file.exists())?;
         let head = HeadFile::new(&config.home, &key, config.boot.as_deref());
-        let store = Store::open(&file);
-        Ok(Journal {
-            store,
-            inner: Arc::new(Inner {
-                key,
-                head,
-                fault: FaultFile::new(&config.home),
-                mask: config.mask,
-                process: paths::this_process(),
-                checked: AtomicBool::new(false),
-                known: append::Known::default(),
-            }),
-        })
+        let inner = Arc::new(Inner {
+            key,
+            head,
+            fault: FaultFile::new(&config.home),
+            mask: config.mask,
+            process: paths::this_process(),
+            checked: AtomicBool::new(false),
+            known: append::Known::default(),
+        });
+        let signing = inner.clone();
+        // What cannot be signed now is signed after the next commit.
+        let store = Store::with_rest(&file, move || drop(signing.head.catch_up()));
+        Ok(Journal { store, inner })
     }
 
     pub fn store(&self) -> &Store {

@@ -149,3 +149,13 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         .unwrap()
         .block_on(future)
 }
+
+/// Wait until something holds.
+#[track_caller]
+pub(crate) fn until(mut holds: impl FnMut() -> bool) {
+    let since = std::time::Instant::now();
+    while !holds() {
+        assert!(since.elapsed() < Duration::from_secs(60), "it never holds");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -324,6 +324,20 @@ fn a_cut_or_changed_log_is_noticed() {
     }
 }
 
+/// The end is signed by itself, soon after the call was written down, also where nothing follows.
+#[test]
+fn the_end_is_signed_while_a_call_runs() {
+    let home = Home::with_calls(3);
+    let head = home.path().join("journal.head");
+    let before = std::fs::read(&head).unwrap();
+    let journal = home.journal();
+    begin(&journal, "runs for long");
+    crate::fixture::until(|| std::fs::read(&head).unwrap() != before);
+    home.sql("DELETE FROM journal WHERE seq = 4");
+    let fault = home.journal().verify().unwrap().unwrap_err();
+    assert_eq!(fault.seq, 4, "{}", fault.what);
+}
+
 /// Records of calls without effects are not waited for. When power is lost, those may be missing,
 /// and nothing else may.
 #[test]
