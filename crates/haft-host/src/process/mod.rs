@@ -3,6 +3,7 @@
 //! started is left. One that is to outlive its call becomes a session (see [`sessions`]). Who
 //! may run what is decided elsewhere.
 
+mod behind;
 mod children;
 mod cloned;
 mod closed;
@@ -61,6 +62,7 @@ use crate::sandbox::{Entering, Input};
 use crate::undo::Mark;
 use crate::workers::{Job, RunJob, Setup, Workers};
 use crate::{FileResults, Workspace, filter_env};
+use behind::Behind;
 use login::Login;
 use noting::Noting;
 use record::Keep;
@@ -296,7 +298,8 @@ impl RunProcesses {
             let open = move || {
                 let writer = results.create(session)?;
                 let handle = writer.handle().to_owned();
-                Ok((handle, Box::new(writer) as Box<dyn Write + Send>))
+                let behind = Behind::new(Box::new(writer))?;
+                Ok((handle, Box::new(behind) as Box<dyn Write + Send>))
             };
             Box::new(open) as _
         });
