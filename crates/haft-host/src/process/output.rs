@@ -20,14 +20,15 @@ const CHUNK: usize = 64 * 1024;
 /// Room in the pipe of a command that writes much; more is read after its end than fits there only
 /// if somebody else writes.
 const WIDE_PIPE: usize = 1024 * 1024;
-/// Pieces that wait to be taken; there may be many commands.
-const PIECES: usize = 1;
+/// Pieces that wait to be taken, so that nobody waits while the pipe fills; there may be many
+/// commands.
+const PIECES: usize = 4;
 /// How long such a command is left alone while its pipe fills, and how often at most before what
 /// there is goes on its way.
-const NAPS: usize = 8;
+const NAPS: usize = 16;
 const NAP: Timespec = Timespec {
     tv_sec: 0,
-    tv_nsec: 200_000,
+    tv_nsec: 100_000,
 };
 
 pub(super) struct Output {
@@ -200,16 +201,17 @@ impl Reader {
     }
 
     /// Wait for the first bytes as long as it takes; a nap leaves the command alone while its pipe
-    /// fills.
+    /// fills, and ends with it.
     fn wait(&mut self, nap: bool) {
+        let (what, time) = match nap {
+            true => (PollFlags::empty(), Some(&NAP)),
+            false => (PollFlags::IN, None),
+        };
         let mut both = [
             PollFd::new(&self.stopped, PollFlags::IN),
-            PollFd::new(&self.pipe, PollFlags::IN),
+            PollFd::new(&self.pipe, what),
         ];
-        let _ = match nap {
-            true => poll(&mut both[..1], Some(&NAP)),
-            false => poll(&mut both, None),
-        };
+        let _ = poll(&mut both, time);
         if !both[0].revents().is_empty() {
             self.left = Some(WIDE_PIPE);
         }
