@@ -71,6 +71,9 @@ pub struct ToolSpec {
     pub redefined: bool,
     /// What it does cannot be put back
     pub irreversible: bool,
+    /// It touches nothing beyond the place it comes from, by a word that the owner trusts
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub closed_world: bool,
     /// It can say what it would do
     pub has_preview: bool,
     /// It can tell whether an interrupted call happened
@@ -141,6 +144,7 @@ impl ToolSpec {
             requires_approval: false,
             redefined: false,
             irreversible: false,
+            closed_world: false,
             has_preview: false,
             has_verify: false,
             surveys: false,

@@ -230,7 +230,7 @@ impl Annotations {
             read_only_hint: read_only,
             destructive_hint: !read_only && spec.risk == haft_core::Risk::High,
             idempotent_hint: matches!(spec.repeat, Repeat::Read | Repeat::Idempotent),
-            open_world_hint: spec.output_is_untrusted,
+            open_world_hint: spec.output_is_untrusted && !spec.closed_world,
         }
     }
 }

@@ -166,29 +166,49 @@ pub(super) fn spec(server: &RemoteSpec, mut tool: Value) -> Option<ToolSpec> {
     spec.source = Source::Mcp(server.name.clone());
     spec.output_is_untrusted = true;
     spec.tags = vec!["mcp".to_owned(), server.name.clone()];
-    let hints = &tool["annotations"];
+    hinted(&mut spec, server, &tool["annotations"]);
+    spec.idle_timeout = Some(server.timeout);
+    spec.timeout = Some(server.timeout.max(Duration::from_secs(600)));
+    Some(spec)
+}
+
+/// What a server's hints make of its tool. One that is not there means the worst.
+fn hinted(spec: &mut ToolSpec, server: &RemoteSpec, hints: &Value) {
+    let trusted = server.trust_annotations;
     let reads = hints["readOnlyHint"] == true;
     let destroys = !reads && hints["destructiveHint"] != false;
-    spec.risk = if destroys { Risk::High } else { Risk::Medium };
+    let closed = hints["openWorldHint"] == false;
+    spec.risk = match destroys {
+        true => Risk::High,
+        false if trusted && reads && closed => Risk::Low,
+        false => Risk::Medium,
+    };
     spec.irreversible = destroys;
-    spec.repeat = match server.trust_annotations {
+    spec.closed_world = trusted && closed;
+    spec.repeat = match trusted {
         true if reads => Repeat::Read,
         true if hints["idempotentHint"] == true => Repeat::Idempotent,
         _ => Repeat::Unsafe,
     };
-    spec.side_effects = match reads {
-        true => Vec::new(),
-        false => vec![format!("whatever the MCP server `{}` does", server.name)],
+    let name = &server.name;
+    let told = match (reads, closed) {
+        (true, true) => None,
+        (true, false) => Some(format!("the MCP server `{name}` may reach other places")),
+        (false, true) => Some(format!(
+            "whatever the MCP server `{name}` does, within itself by its own word"
+        )),
+        (false, false) => Some(format!(
+            "whatever the MCP server `{name}` does, in other places too"
+        )),
     };
-    spec.idle_timeout = Some(server.timeout);
-    spec.timeout = Some(server.timeout.max(Duration::from_secs(600)));
-    Some(spec)
+    spec.side_effects = told.into_iter().collect();
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::connect::{HttpServer, Way};
     use super::*;
 
     fn words(name: &str, description: &str) -> Words {
@@ -223,6 +243,46 @@ mod tests {
         check(&[&[a, other], &[a, other]], &[]);
         // A name that we used is not the server's to fill.
         check(&[&[a], &[a, ("read", "theirs")]], &["read"]);
+    }
+
+    #[test]
+    fn hints_spare_a_question_only_where_they_are_trusted() {
+        let check = |hints: Value, trusted: bool, expected: (Risk, Repeat, bool), told: &str| {
+            let server = RemoteSpec {
+                name: "s".into(),
+                identity: String::new(),
+                way: Way::Http(HttpServer::default()),
+                timeout: Duration::from_secs(1),
+                idle: Duration::from_secs(1),
+                disabled_tools: Vec::new(),
+                trust_annotations: trusted,
+            };
+            let tool = json!({"name": "t", "annotations": hints, "inputSchema": {}});
+            let spec = spec(&server, tool).unwrap();
+            let found = (spec.risk, spec.repeat, spec.closed_world);
+            assert_eq!(found, expected, "{hints} {trusted}");
+            let effects = spec.side_effects.join("");
+            assert!(effects.contains(told), "{hints}: {effects}");
+            assert_eq!(effects.is_empty(), told.is_empty(), "{hints}: {effects}");
+        };
+        let (reads, closed) = (
+            json!({"readOnlyHint": true}),
+            json!({"openWorldHint": false}),
+        );
+        let both = json!({"readOnlyHint": true, "openWorldHint": false});
+        use Repeat::{Read, Unsafe};
+        use Risk::{High, Low, Medium};
+        for trusted in [false, true] {
+            check(json!({}), trusted, (High, Unsafe, false), "other places");
+            let odd = json!({"openWorldHint": "false"});
+            check(odd, trusted, (High, Unsafe, false), "other places");
+        }
+        check(closed.clone(), false, (High, Unsafe, false), "its own word");
+        check(closed, true, (High, Unsafe, true), "its own word");
+        check(reads.clone(), false, (Medium, Unsafe, false), "may reach");
+        check(reads, true, (Medium, Read, false), "may reach");
+        check(both.clone(), false, (Medium, Unsafe, false), "");
+        check(both, true, (Low, Read, true), "");
     }
 
     #[test]

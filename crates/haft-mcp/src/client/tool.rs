@@ -67,6 +67,7 @@ impl DynTool for RemoteTool {
             target: self.target.clone(),
             repeat: self.spec.repeat,
             removes: self.spec.risk == Risk::High,
+            is_open: !self.spec.closed_world,
             remote: self.remote.clone(),
             difference: self.difference.clone(),
             judged: self.judged.clone(),
@@ -81,6 +82,8 @@ pub(super) struct RemoteCall {
     repeat: Repeat,
     /// As the server says, or does not deny
     removes: bool,
+    /// It may reach beyond its server
+    is_open: bool,
     remote: Arc<Remote>,
     difference: Option<String>,
     judged: Arc<Manifest>,
@@ -92,10 +95,15 @@ impl Prepared for RemoteCall {
         if self.listed().is_some() {
             return Ok(Effects::none());
         }
-        let server = Resource::Uri(format!("mcp:{}", self.remote.spec.name));
+        let name = &self.remote.spec.name;
+        let server = Resource::Uri(format!("mcp:{name}"));
+        let beyond = self.is_open.then(|| Resource::Uri(format!("world:{name}")));
+        let places = [Some(server), beyond].into_iter().flatten();
         let effects = match self.repeat {
-            Repeat::Read => Effects::none().reads(server),
-            _ => Effects::none().writes(server).removing_if(self.removes),
+            Repeat::Read => places.fold(Effects::none(), Effects::reads),
+            _ => places
+                .fold(Effects::none(), Effects::writes)
+                .removing_if(self.removes),
         }
         .vaguely();
         // An approval is for the definition that was shown.

@@ -89,7 +89,7 @@ impl Faulty {
             idle: Duration::from_secs(300),
             disabled_tools: vec!["off".into()],
             // Calls that may change something would wait for each other.
-            trust_annotations: mode == "reversed",
+            trust_annotations: matches!(mode, "reversed" | "closed-trusted"),
         };
         let runtime = house.runtime.clone();
         let hands = Hands {
@@ -263,6 +263,27 @@ async fn texts_of_embedded_resources_are_marked() {
         "{text}"
     );
     faulty.fleet.stop().await;
+}
+
+/// A rule can close what reaches beyond a server; the server's own word opens it only where the
+/// owner trusts that.
+#[tokio::test]
+async fn a_tool_reaches_beyond_its_server_unless_a_trusted_one_says_not() {
+    for (mode, expected) in [
+        ("well", Some(ErrorCode::Denied)),
+        ("closed", Some(ErrorCode::Denied)),
+        ("closed-trusted", None),
+    ] {
+        let says = Arc::new(Says::yes());
+        let house = House::builder()
+            .policy(|policy| policy.tools.rules.deny = vec!["mcp.*(world:*)".into()])
+            .person(says.clone());
+        let faulty = Faulty::in_a(house, says, mode);
+        faulty.fleet.look_at("faulty").await.unwrap();
+        let outcome = faulty.call().await;
+        assert_eq!(outcome.code(), expected, "{mode}: {outcome:?}");
+        faulty.fleet.stop().await;
+    }
 }
 
 #[tokio::test]

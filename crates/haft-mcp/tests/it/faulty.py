@@ -36,6 +36,8 @@ def said():
 def tools():
     if MODE == "reversed":
         return [tool("work") | {"annotations": {"readOnlyHint": True}}]
+    if MODE in ("closed", "closed-trusted"):
+        return [tool("work") | {"annotations": {"openWorldHint": False}}]
     if MODE == "many":
         return [tool(f"tool_{n}") for n in range(5000)]
     if MODE == "duplicates":

@@ -25,7 +25,11 @@ pub(super) fn document(entry: &Entry) -> ToolDoc {
         parameters: parameters(&spec.input_schema),
         tags: spec.tags.clone(),
         aliases: spec.aliases.clone(),
-        side_effects: spec.side_effects.clone(),
+        // What we say of every tool of a server tells none from another.
+        side_effects: match entry.source() {
+            Source::Mcp(_) => Vec::new(),
+            _ => spec.side_effects.clone(),
+        },
     }
 }
 
