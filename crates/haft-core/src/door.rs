@@ -121,6 +121,9 @@ pub struct Category {
     pub id: String,
     pub summary: String,
     pub tool_count: usize,
+    /// The beginning of what whoever has these tools says of them
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
     /// The summary is ours, and not made of names that others chose
     #[serde(skip)]
     pub ours: bool,

@@ -74,6 +74,9 @@ pub struct ToolSpec {
     /// It touches nothing beyond the place it comes from, by a word that the owner trusts
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub closed_world: bool,
+    /// What whoever it comes from says of all its tools together; nobody vouches for it
+    #[serde(skip)]
+    pub said: Option<Arc<str>>,
     /// It can say what it would do
     pub has_preview: bool,
     /// It can tell whether an interrupted call happened
@@ -145,6 +148,7 @@ impl ToolSpec {
             redefined: false,
             irreversible: false,
             closed_world: false,
+            said: None,
             has_preview: false,
             has_verify: false,
             surveys: false,

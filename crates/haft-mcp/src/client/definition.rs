@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use haft_core::{Repeat, Risk, Source, ToolSpec};
+use haft_runtime::{mask, visible};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,12 +16,15 @@ use super::words::Words;
 /// Bytes of one definition; a longer one is a fault or an attack on the model's attention.
 pub(super) const LARGEST: usize = 256 * 1024;
 const DESCRIPTION: usize = 16 * 1024;
+/// Characters that are kept of what a server says of itself as a whole.
+const INSTRUCTIONS: usize = 4_000;
 /// Bytes that are kept of definitions whose tools are not listed any more.
 const GONE: usize = 4 * 1024 * 1024;
 
 /// What a server offered when it was last looked at.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Manifest {
+    /// What it says of itself as a whole
     #[serde(default)]
     pub(super) instructions: Option<String>,
     /// Tools as the server describes them now
@@ -96,7 +100,7 @@ impl Manifest {
             .map(|(name, words)| (name.into_owned(), words.clone()))
             .collect();
         Manifest {
-            instructions: offered.instructions,
+            instructions: offered.instructions.as_deref().and_then(tidied),
             tools: offered.tools,
             agreed,
             forgot: self.forgot || gone.len() < listed_no_more,
@@ -118,6 +122,13 @@ impl Manifest {
         let is_it = |tool: &&Words| tool.name().is_some_and(|its| its == name);
         self.tools.iter().find(is_it)
     }
+}
+
+/// What a server says of itself as a whole, as anybody may read it: nothing in it is hidden, and no
+/// secret that it was given stands in it.
+fn tidied(instructions: &str) -> Option<String> {
+    let text: String = instructions.trim().chars().take(INSTRUCTIONS).collect();
+    (!text.is_empty()).then(|| visible(&mask(&text).text))
 }
 
 fn distinct(tools: &[Words]) -> Vec<(Cow<'_, str>, &Words)> {

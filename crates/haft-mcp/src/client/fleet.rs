@@ -71,6 +71,9 @@ pub struct Health {
     pub tokens: usize,
     /// It has been looked at before
     pub known: bool,
+    /// What it says of itself; nobody vouches for it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
     /// Tools whose definitions have changed since they were agreed to
     pub changed: Vec<String>,
     /// Tools that are switched off; they count for nothing above
@@ -223,6 +226,7 @@ impl Member {
             // Four characters make about one token.
             tokens: bytes / 4,
             known: self.known.load(Ordering::Relaxed),
+            instructions: manifest.instructions.clone(),
             changed: manifest.agreed.keys().cloned().collect(),
             off: off.len(),
             failure: Failure::load(&*self.records, &self.spec.record()),
@@ -306,6 +310,7 @@ impl Member {
                 member.is_some_and(|member| member.holds(tool, judged))
             })
         };
+        let said: Option<Arc<str>> = manifest.instructions.as_deref().map(Arc::from);
         let tools = manifest.distinct().into_iter().filter_map(|(name, words)| {
             if self.is_off(&name) {
                 return None;
@@ -316,6 +321,7 @@ impl Member {
                 .get(&*name)
                 .map(|agreed| definition::difference(&agreed.value(), &tool));
             let mut spec = definition::spec(&self.spec, tool)?;
+            spec.said = said.clone();
             spec.redefined = difference.is_some();
             spec.has_preview = difference.is_some();
             let tool: Arc<dyn DynTool> = Arc::new(RemoteTool {
@@ -373,8 +379,10 @@ impl Member {
             .flatten()
             .filter(|(definition, _)| is_on(definition))
             .filter_map(|(definition, target)| {
+                let mut spec = definition::spec(&self.spec, definition)?;
+                spec.said = manifest.instructions.as_deref().map(Arc::from);
                 let tool: Arc<dyn DynTool> = Arc::new(RemoteTool {
-                    spec: definition::spec(&self.spec, definition)?,
+                    spec,
                     target,
                     remote: remote.clone(),
                     difference: None,

@@ -39,8 +39,8 @@ pub(super) fn initialize(
     result.insert("protocolVersion".into(), revision.as_str().into());
     result.insert("capabilities".into(), capabilities(server, revision));
     result.insert("serverInfo".into(), implementation(&server.config));
-    if let Some(instructions) = &server.config.instructions {
-        result.insert("instructions".into(), instructions.as_str().into());
+    if let Some(instructions) = instructions(server) {
+        result.insert("instructions".into(), instructions.into());
     }
     Ok(Reply::value(&Value::Object(result)))
 }
@@ -50,10 +50,20 @@ pub(super) fn discover(server: &Server) -> Reply {
     let mut result = Map::new();
     result.insert("supportedVersions".into(), json!(Revision::SUPPORTED));
     result.insert("capabilities".into(), capabilities(server, revision));
-    if let Some(instructions) = &server.config.instructions {
-        result.insert("instructions".into(), instructions.as_str().into());
+    if let Some(instructions) = instructions(server) {
+        result.insert("instructions".into(), instructions.into());
     }
     cacheable(result, revision, &server.config)
+}
+
+/// Our words for the model, and those of the servers whose tools it gets through us, marked.
+fn instructions(server: &Server) -> Option<String> {
+    let theirs = server.session.said_by_others(&server.runtime);
+    match (&server.config.instructions, theirs) {
+        (Some(ours), Some(theirs)) => Some(format!("{ours}\n\n{theirs}")),
+        (Some(ours), None) => Some(ours.clone()),
+        (None, theirs) => theirs,
+    }
 }
 
 fn capabilities(server: &Server, revision: Revision) -> Value {

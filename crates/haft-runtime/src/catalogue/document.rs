@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::Entry;
 
+/// Characters of what a source says of all its tools that help to find each of them.
+const SAID: usize = 300;
+
 /// Everything about a tool that words can find.
 pub(super) fn document(entry: &Entry) -> ToolDoc {
     let spec = entry.spec();
@@ -15,6 +18,8 @@ pub(super) fn document(entry: &Entry) -> ToolDoc {
             (spec.action().to_owned(), Some(id.clone()))
         }
     };
+    let said = spec.said.as_ref();
+    let said = said.map(|said| said.chars().take(SAID).collect::<String>());
     ToolDoc {
         id: spec.name.to_string(),
         name,
@@ -23,7 +28,7 @@ pub(super) fn document(entry: &Entry) -> ToolDoc {
         title: spec.title.clone(),
         description: spec.description.clone(),
         parameters: parameters(&spec.input_schema),
-        tags: spec.tags.clone(),
+        tags: spec.tags.iter().cloned().chain(said).collect(),
         aliases: spec.aliases.clone(),
         // What we say of every tool of a server tells none from another.
         side_effects: match entry.source() {

@@ -7,10 +7,14 @@ use haft_core::{Category, Source};
 use haft_search::{ScoreParts, Searcher};
 use serde::Serialize;
 
+use crate::visible::shortened;
 use crate::{Entry, Runtime, Session, View, visible};
 
 /// Asked for beyond the limit, because some of the nearest may not be available now.
 const SLACK: usize = 20;
+
+/// Characters of what others say of their category that a list of categories shows.
+const SAID: usize = 300;
 
 /// Tools named where a category has no words of its own.
 const NAMED: usize = 4;
@@ -185,6 +189,10 @@ impl Runtime {
                 summary: summary(&view, id),
                 ours: view.snapshot().module(id).is_some() || entries.iter().all(built_in),
                 tool_count: entries.len(),
+                instructions: entries
+                    .iter()
+                    .find_map(|entry| entry.spec().said.as_deref())
+                    .map(|said| shortened(said, SAID).into_owned()),
             })
             .collect()
     }

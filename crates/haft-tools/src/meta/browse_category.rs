@@ -60,14 +60,18 @@ impl Tool for BrowseCategory {
         }
         let shown: Vec<_> = cards.iter().skip((page - 1) * PAGE).take(PAGE).collect();
         let foreign = shown.iter().any(|card| told::is_foreign(card));
+        let said = shown.iter().find_map(|card| card.spec.said.clone());
         let lines: Vec<_> = shown.into_iter().map(told::line).collect();
-        let answer = json!({
+        let mut answer = json!({
             "category": self.category,
             "tools": lines,
             "page": page,
             "total_pages": pages,
             "total": cards.len(),
         });
+        if let Some(said) = said {
+            answer["server_instructions"] = (&*said).into();
+        }
         Ok(Output::structured(answer).untrusted_if(foreign))
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn whole(card: &ToolCard) -> Value {
         .iter()
         .map(|example| json!({"title": example.title, "params": example.args}))
         .collect();
-    json!({
+    let mut told = json!({
         "name": spec.name,
         "description": spec.description,
         "module": spec.module,
@@ -48,7 +48,11 @@ pub(super) fn whole(card: &ToolCard) -> Value {
         "side_effects": spec.side_effects,
         "irreversible": spec.irreversible,
         "policy": card.policy,
-    })
+    });
+    if let Some(said) = &spec.said {
+        told["server_instructions"] = (&**said).into();
+    }
+    told
 }
 
 /// Parameters in one line: what is needed first, what may be left out in brackets.

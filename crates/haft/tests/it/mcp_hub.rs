@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::place::{Place, processes_with, wait_for};
-use crate::wire::{OLD, Wire, text};
+use crate::wire::{NEW, OLD, Wire, text};
 
 const MOODY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/moody.py");
 
@@ -59,6 +59,42 @@ fn a_server_that_never_answers_hides_no_other() {
         let there = |name: &str| tools.iter().any(|tool| tool == name);
         (there("mcp__b__hello") && there("mcp__d__hello")).then_some(())
     });
+}
+
+/// It reaches whoever uses the tools of the server: bounded, and as a stranger's.
+#[test]
+fn what_a_server_says_of_itself_is_told_as_its_own_words() {
+    let place = place(&[("a", &["speaks"])]);
+    place
+        .run(["mcp", "test", "a"])
+        .exits(0)
+        .says("in its own words:\n  Tells the weather of Atlantis\\u{202e}.");
+    let listed = place.run(["mcp", "list", "--json"]).json();
+    let said = listed[0]["health"]["instructions"].as_str().unwrap();
+    assert!(said.contains("Atlantis") && said.len() < 5_000, "{said}");
+    let is_marked = |told: &str| {
+        let begin = told.find("<untrusted_data id=").expect(told);
+        let middle = told.find("Atlantis").expect(told);
+        let end = told.rfind("</untrusted_data id=").expect(told);
+        assert!(begin < middle && middle < end, "{told}");
+        assert!(!told.contains("</untrusted_data>"), "{told}");
+        assert!(told.len() < 7_000, "{}", told.len());
+    };
+    let mut wire = Wire::open(&place, NEW, &["--discovery"]);
+    let found = wire.result("server/discover", json!({}));
+    is_marked(found["instructions"].as_str().unwrap());
+    for (tool, args) in [
+        ("get_tool", json!({"name": "mcp.a.hello"})),
+        ("browse_category", json!({"category": "mcp.a"})),
+        ("list_categories", json!({})),
+    ] {
+        let call = json!({"name": tool, "arguments": args});
+        is_marked(&text(&wire.result("tools/call", call)));
+    }
+    let search = json!({"query": "what is the weather of Atlantis?", "max_results": 1});
+    let call = json!({"name": "search_tools", "arguments": search});
+    let found = text(&wire.result("tools/call", call));
+    assert!(found.contains("mcp.a.hello"), "{found}");
 }
 
 #[test]

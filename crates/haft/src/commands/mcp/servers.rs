@@ -22,6 +22,8 @@ use crate::terminal::fail::{self, Failed, Usage};
 use crate::terminal::{print, show, table};
 use crate::wiring::{House, Wants};
 
+/// Characters of what a server says of itself that `test` shows.
+const SAID: usize = 1_000;
 /// How long what was started may take to end.
 pub(super) const SETTLE: Duration = Duration::from_secs(3);
 
@@ -332,6 +334,16 @@ pub(super) fn test(name: &str, workspace: Option<PathBuf>) -> Result<u8> {
         "{name}: {} tools, {} resources, {} prompts, about {} tokens",
         health.tools, health.resources, health.prompts, health.tokens
     ));
+    if let Some(said) = &health.instructions {
+        print::line("what it says of itself, in its own words:");
+        let shown: String = said.chars().take(SAID).collect();
+        for line in shown.lines() {
+            print::line(&format!("  {line}"));
+        }
+        if shown.len() < said.len() {
+            print::line("  … (`haft mcp list --json` has more)");
+        }
+    }
     for tool in &health.changed {
         fail::notice(&format!(
             "changed since it was agreed to: {}",
