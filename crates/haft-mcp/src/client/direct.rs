@@ -69,6 +69,16 @@ pub(super) fn about(service: &Service) -> Map<String, Value> {
         .collect()
 }
 
+/// Whether it has what makes the result of a call.
+fn is_result(answer: &Value) -> bool {
+    let content = &answer["content"];
+    let is_error = &answer["isError"];
+    let says_something = content.is_array() || !answer["structuredContent"].is_null();
+    says_something
+        && (content.is_array() || content.is_null())
+        && (is_error.is_boolean() || is_error.is_null())
+}
+
 impl RemoteCall {
     /// Make the call on the lane, with as many rounds as the server wants.
     pub(super) async fn direct(
@@ -96,12 +106,13 @@ impl RemoteCall {
             let answer = lane.ask(number, "tools/call", &params).await?;
             let answer: Value =
                 serde_json::from_str(answer.get()).map_err(|_| ServiceError::UnexpectedResponse)?;
-            let wanted: Wanted = match answer["resultType"].as_str() {
-                None | Some("complete") if answer.is_object() => return Ok(answer),
-                Some("input_required") => {
-                    serde_json::from_value(answer).map_err(|_| ServiceError::UnexpectedResponse)?
-                }
-                _ => return Err(ServiceError::UnexpectedResponse),
+            let kind = &answer["resultType"];
+            let wanted: Wanted = if kind == "input_required" {
+                serde_json::from_value(answer).map_err(|_| ServiceError::UnexpectedResponse)?
+            } else if (kind.is_null() || kind == "complete") && is_result(&answer) {
+                return Ok(answer);
+            } else {
+                return Err(ServiceError::UnexpectedResponse);
             };
             if wanted.input_requests.is_empty() {
                 tokio::time::sleep(PAUSE).await;

@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use super::events::Bounded;
 use super::failure::WayError;
+use super::garbled;
 use super::login::{Challenge, Login};
 use super::oversize::{MESSAGE, stand_in};
 
@@ -174,7 +175,17 @@ fn events(
     id: Option<Value>,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
     let stand_in = id.map(|id| format!("data: {}\n\n", stand_in(&id)));
-    SseStream::from_bytes_stream(Bounded::new(body, limit, stand_in)).boxed()
+    let events = SseStream::from_bytes_stream(Bounded::new(body, limit, stand_in));
+    events.map(|event| event.map(understandable)).boxed()
+}
+
+/// An event whose message can be understood: the error in the place of an answer that is none.
+fn understandable(mut event: Sse) -> Sse {
+    let data = event.data.as_deref().unwrap_or_default();
+    if let Some(instead) = garbled::stand_in(data.as_bytes()) {
+        event.data = Some(instead);
+    }
+    event
 }
 
 /// The id of a request, as JSON.

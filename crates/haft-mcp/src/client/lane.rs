@@ -19,10 +19,12 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
 
+use super::garbled;
+
 /// Ids of our own calls begin here; rmcp counts from the bottom and asks for little.
 const FIRST: u64 = 1_000_000;
 
-type Answer = Result<Box<RawValue>, ErrorData>;
+type Answer = Result<Box<RawValue>, ServiceError>;
 /// None once the line is closed
 type Out = Arc<AsyncMutex<Option<Writer>>>;
 
@@ -113,37 +115,18 @@ impl Lane {
         };
         asked.over = true;
         match answer {
-            Ok(answer) => answer.map_err(ServiceError::McpError),
+            Ok(answer) => answer,
             Err(_) => Err(ServiceError::TransportClosed),
         }
     }
 
-    /// Take a line that answers a call of ours; false where it is for rmcp.
+    /// Take a line that answers a call of ours, well or badly; false where it is for rmcp.
     pub(super) fn takes(&self, line: &[u8]) -> bool {
-        #[derive(Deserialize)]
-        struct Line<'a> {
-            #[serde(default)]
-            id: Option<u64>,
-            #[serde(borrow, default)]
-            method: Option<&'a RawValue>,
-            #[serde(borrow, default)]
-            result: Option<&'a RawValue>,
-            #[serde(default)]
-            error: Option<ErrorData>,
-        }
         let mut waiting = self.lock();
         let calls = waiting.as_mut().filter(|calls| !calls.is_empty());
         let taken = calls.and_then(|calls| {
-            let line: Line<'_> = serde_json::from_slice(line).ok()?;
-            if line.method.is_some() {
-                return None;
-            }
-            let answer = match (line.result, line.error) {
-                (Some(result), None) => Ok(result.to_owned()),
-                (_, Some(error)) => Err(error),
-                (None, None) => Err(ErrorData::internal_error("neither result nor error", None)),
-            };
-            Some((calls.remove(&line.id?)?, answer))
+            let (number, answer) = answer(line)?;
+            Some((calls.remove(&number)?, answer))
         });
         drop(waiting);
         match taken {
@@ -167,6 +150,43 @@ impl Lane {
     fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<Answer>>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a line answers, and with what; none where it is no answer.
+fn answer(line: &[u8]) -> Option<(u64, Answer)> {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        #[serde(borrow, default)]
+        id: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        method: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        result: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        error: Option<&'a RawValue>,
+    }
+    // Some servers give numbers back as text.
+    let number = |id: &str| id.trim_matches('"').parse().ok();
+    let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
+        let id = garbled::id_of_broken(line)?;
+        return Some((
+            number(&id.to_string())?,
+            Err(ServiceError::UnexpectedResponse),
+        ));
+    };
+    if line.method.is_some() {
+        return None;
+    }
+    let number = number(line.id?.get())?;
+    let answer = match (line.result, line.error) {
+        (Some(result), None) => Ok(result.to_owned()),
+        (_, Some(error)) => Err(match serde_json::from_str(error.get()) {
+            Ok(error) => ServiceError::McpError(error),
+            Err(_) => ServiceError::UnexpectedResponse,
+        }),
+        (None, None) => Err(ServiceError::UnexpectedResponse),
+    };
+    Some((number, answer))
 }
 
 /// A request that is under way.

@@ -9,6 +9,7 @@ mod direct;
 mod events;
 mod failure;
 mod fleet;
+mod garbled;
 mod http;
 mod lane;
 mod login;

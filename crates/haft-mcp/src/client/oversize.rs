@@ -10,6 +10,7 @@ use haft_host::Reader;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, ReadBuf};
 
+use super::garbled::{self, id_of};
 use super::lane::Lane;
 
 /// Bytes of one message of a server.
@@ -93,7 +94,10 @@ impl Lines {
             }
         }
         if !self.line.is_empty() && !self.lane.takes(&self.line) {
-            self.waiting.extend_from_slice(&self.line);
+            match garbled::stand_in(&self.line) {
+                Some(instead) => self.waiting.extend_from_slice((instead + "\n").as_bytes()),
+                None => self.waiting.extend_from_slice(&self.line),
+            }
         }
         self.line.clear();
         // One large answer must not hold its memory for good.
@@ -108,25 +112,6 @@ impl Drop for Lines {
     fn drop(&mut self) {
         self.lane.close();
     }
-}
-
-/// The id of an answer, by its two ends: before the result, or after it.
-fn id_of(head: &[u8], tail: &[u8]) -> Option<Value> {
-    let head = String::from_utf8_lossy(head);
-    let before = head.split("\"result\"").next().unwrap_or_default();
-    let value = |text: &str| -> Option<Value> {
-        let text = text.trim_start().strip_prefix(':')?;
-        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-        values
-            .next()?
-            .ok()
-            .filter(|id| id.is_number() || id.is_string())
-    };
-    let tail = String::from_utf8_lossy(tail);
-    before
-        .split_once("\"id\"")
-        .and_then(|(_, rest)| value(rest))
-        .or_else(|| tail.rsplit_once("\"id\"").and_then(|(_, rest)| value(rest)))
 }
 
 impl AsyncRead for Lines {
@@ -188,12 +173,20 @@ mod tests {
             "{{\"jsonrpc\":\"2.0\", \"id\": 7, \"result\":{{\"id\":1,\"t\":\"{large}\"}}}}\n"
         );
         let last = format!("{{\"result\":\"{large}\",\"id\":\"b\"}}\n");
-        let input = format!("{{\"id\":1}}\n{first}{last}{{\"id\":2}}\n");
+        let input = format!("{{\"a\":1}}\n{first}{last}{{\"a\":2}}\n");
         let lines = read(input.into_bytes()).await;
         assert_eq!(lines.len(), 4, "{lines:?}");
-        assert_eq!(lines[0], "{\"id\":1}");
+        assert_eq!(lines[0], "{\"a\":1}");
         assert!(lines[1].contains("\"id\":7,\"error\""), "{}", lines[1]);
         assert!(lines[2].contains("\"id\":\"b\",\"error\""), "{}", lines[2]);
-        assert_eq!(lines[3], "{\"id\":2}");
+        assert_eq!(lines[3], "{\"a\":2}");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_answer_becomes_an_error_for_its_call() {
+        let lines = read(b"{\"jsonrpc\":\"2.0\",\"id\":7}\n[1]\n".to_vec()).await;
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].contains("\"id\":7,\"error\""), "{}", lines[0]);
+        assert_eq!(lines[1], "[1]");
     }
 }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::beside;
 use super::definition::Manifest;
 use super::failure::{Heard, Trouble};
+use super::garbled::GARBLED;
 use super::oversize::too_large;
 use super::remote::{Remote, Running};
 use super::result;
@@ -273,6 +274,9 @@ impl RemoteCall {
             ServiceError::McpError(error) if error.message == too_large() => {
                 Output::default().but_failed(ToolError::failed(error.message))
             }
+            ServiceError::McpError(error) if error.message == GARBLED => {
+                Output::failed(self.lost(GARBLED))
+            }
             ServiceError::McpError(error) => {
                 let text = format!("the MCP server `{server}` answered with an error");
                 let hint = format!("code {}", error.code.0);
@@ -293,7 +297,10 @@ impl RemoteCall {
                     Heard::Perhaps => self.lost(&trouble.reason),
                 })
             }
-            ServiceError::TransportClosed => Output::failed(self.lost("it went away")),
+            ServiceError::TransportClosed => {
+                Output::failed(self.lost("it went away during the call"))
+            }
+            ServiceError::UnexpectedResponse => Output::failed(self.lost(GARBLED)),
             other => Output::failed(ToolError::failed(format!("`{server}`: {other}"))),
         }
     }
@@ -305,7 +312,7 @@ impl RemoteCall {
             _ => ErrorCode::ExecutionFailed,
         };
         let server = &self.remote.spec.name;
-        let text = format!("no result from the MCP server `{server}`: {reason} during the call");
+        let text = format!("no result from the MCP server `{server}`: {reason}");
         ToolError::new(code, text)
             .hint("look whether it happened; the next call starts the server again if need be")
     }

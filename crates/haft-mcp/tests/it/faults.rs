@@ -192,6 +192,35 @@ async fn an_answer_without_end_is_refused() {
     faulty.fleet.stop().await;
 }
 
+/// It may have done what it was asked to, so nobody knows; but nobody waits either.
+#[tokio::test]
+async fn an_answer_that_is_none_fails_its_call_at_once() {
+    for mode in [
+        "neither",
+        "odd-error",
+        "null-result",
+        "number-result",
+        "odd-result",
+        "empty-result",
+        "odd-content",
+        "twice-id",
+        "broken",
+    ] {
+        let faulty = Faulty::new(mode).await;
+        let mut call = Call::new("mcp.faulty.work", json!({}));
+        call.timeout = Some(Duration::from_secs(20));
+        let outcome = faulty.runtime.call(&faulty.session, call).await;
+        let error = outcome.error.as_ref().unwrap();
+        assert_eq!(error.code, ErrorCode::Uncertain, "{mode}: {error:?}");
+        assert!(error.message.contains("neither a result"), "{error:?}");
+        faulty.fleet.stop().await;
+    }
+    let faulty = Faulty::new("text-id").await;
+    let outcome = faulty.call().await;
+    assert!(outcome.ok, "{outcome:?}");
+    faulty.fleet.stop().await;
+}
+
 #[tokio::test]
 async fn a_failure_of_the_tool_is_a_failed_outcome() {
     for mode in ["error", "refuses"] {

@@ -29,6 +29,21 @@ TOLD = {
 }
 
 
+# Answers that are none, and one that is, in its way.
+ODD = {
+    "neither": b'{"jsonrpc":"2.0","id":%d}',
+    "odd-error": b'{"jsonrpc":"2.0","id":%d,"error":"no"}',
+    "null-result": b'{"jsonrpc":"2.0","id":%d,"result":null}',
+    "number-result": b'{"jsonrpc":"2.0","id":%d,"result":7}',
+    "odd-result": b'{"jsonrpc":"2.0","id":%d,"result":{"resultType":7}}',
+    "empty-result": b'{"jsonrpc":"2.0","id":%d,"result":{}}',
+    "odd-content": b'{"jsonrpc":"2.0","id":%d,"result":{"content":"done"}}',
+    "twice-id": b'{"jsonrpc":"2.0","id":%d,"id":1,"result":{}}',
+    "broken": b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff"}]}}',
+    "text-id": b'{"jsonrpc":"2.0","id":"%d","result":{"content":[{"type":"text","text":"done"}]}}',
+}
+
+
 def said():
     return open(STATE).read() if os.path.exists(STATE) else ""
 
@@ -109,6 +124,11 @@ def call(request):
                 "inputRequests": {"who": {"method": "elicitation/create", "params": form}}}})
         else:
             answer(request, responses["who"]["action"] + " " + request["params"]["requestState"])
+        return
+    if MODE in ODD:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(ODD[MODE] % request["id"] + b"\n")
+        sys.stdout.buffer.flush()
         return
     if MODE == "twice":
         answer(request)

@@ -9,6 +9,8 @@ ANSWERS = {
     "e404": (404, "not here", "text/plain"),
     "e429": (429, "not now", "text/plain"),
     "page": (200, "<html>log in</html>", "text/html"),
+    "neither": (200, '{"jsonrpc":"2.0","id":ID}', "application/json"),
+    "told": (200, 'data: {"jsonrpc":"2.0","id":ID,"error":7}\n\n', "text/event-stream"),
 }
 
 
@@ -46,7 +48,8 @@ class Server(BaseHTTPRequestHandler):
             answer["result"] = {"tools": bad + [
                 {"name": name, "inputSchema": {"type": "object"}} for name in ANSWERS]}
         elif method == "tools/call":
-            return self.say(*ANSWERS[request["params"]["name"]])
+            status, body, kind = ANSWERS[request["params"]["name"]]
+            return self.say(status, body.replace("ID", json.dumps(request["id"])), kind)
         else:
             answer["error"] = {"code": -32601, "message": "no"}
         self.say(200, json.dumps(answer))

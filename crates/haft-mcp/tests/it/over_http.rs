@@ -337,7 +337,7 @@ async fn only_what_a_server_turns_away_has_not_happened() {
     let _program = Program(child);
     let far = Far::at(&format!("http://127.0.0.1:{}/mcp", port.trim()), &[]);
     let health = far.fleet.look_at("far").await.unwrap();
-    assert_eq!(health.tools, 5, "the bad one alone is left out");
+    assert_eq!(health.tools, 7, "the bad one alone is left out");
     for (tool, code, words) in [
         ("e500", ErrorCode::Uncertain, "it did run"),
         ("e400", ErrorCode::ExecutionFailed, "not like this"),
@@ -356,6 +356,12 @@ async fn only_what_a_server_turns_away_has_not_happened() {
             said.contains(words) && said.contains("untrusted_data"),
             "{said}"
         );
+    }
+    for tool in ["neither", "told"] {
+        let mut call = Call::new(format!("mcp.far.{tool}").as_str(), json!({}));
+        call.timeout = Some(Duration::from_secs(20));
+        let outcome = far.runtime.call(&far.session, call).await;
+        assert_eq!(outcome.code(), Some(ErrorCode::Uncertain), "{outcome:?}");
     }
     far.fleet.stop().await;
 }
