@@ -313,7 +313,7 @@ async fn drive(
 fn failed(reply: &Reply) -> bool {
     match reply {
         Reply::Error(_) => true,
-        Reply::Tools(..) => false,
+        Reply::Tools(..) | Reply::Batch(_) => false,
         Reply::Result(json) => serde_json::from_slice::<Value>(json)
             .is_ok_and(|value| value["isError"] == Value::Bool(true)),
     }

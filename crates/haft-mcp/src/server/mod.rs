@@ -5,6 +5,7 @@
 mod answer;
 mod aside;
 mod asker;
+mod batch;
 mod call;
 mod connection;
 mod describe;

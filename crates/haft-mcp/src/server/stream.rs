@@ -17,7 +17,9 @@ use super::Server;
 use super::connection::{Accepted, Connection, Stay};
 use super::listen::News;
 use super::outbox::Outbox;
-use crate::wire::{Id, Incoming, Outgoing, Reply, RpcError, error_reply, notification};
+use crate::wire::{
+    Id, Incoming, Outgoing, Reply, RpcError, error_reply, is_batch, no_id, notification,
+};
 
 /// Bytes of one message.
 const LINE: usize = 64 * 1024 * 1024;
@@ -108,10 +110,18 @@ async fn take(
     if line.iter().all(u8::is_ascii_whitespace) {
         return;
     }
-    let accepted = match Incoming::parse(line) {
-        Ok(message) => connection.accept(message.kind, outbox),
+    let accepted = match is_batch(line) {
+        false => Incoming::parse(line).map(|message| connection.accept(message.kind, outbox)),
+        true => connection
+            .accept_batch(line, outbox)
+            .map_err(|error| (None, error)),
+    };
+    let accepted = match accepted {
+        Ok(accepted) => accepted,
         Err((id, error)) => {
-            out.push(&error_reply(id.as_deref(), &error));
+            let revision = connection.agreed().map(|agreed| agreed.revision);
+            let id = id.as_deref().or(no_id(revision));
+            out.push(&error_reply(id, &error));
             out.push(b"\n");
             return;
         }

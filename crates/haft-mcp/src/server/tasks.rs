@@ -138,7 +138,9 @@ impl End {
                 Ok(Value::Object(fields)) => End::Result(fields),
                 _ => End::Error(RpcError::internal("the result is not an object")),
             },
-            Reply::Tools(..) => End::Error(RpcError::internal("a list is no result of a call")),
+            Reply::Tools(..) | Reply::Batch(_) => {
+                End::Error(RpcError::internal("a list is no result of a call"))
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::code::{self, RpcError};
 use super::outgoing::Outgoing;
+use super::revision::Revision;
 
 /// A request id as it was written: a string or an integer.
 pub(crate) type Id = Arc<str>;
@@ -55,6 +56,10 @@ impl<'a> Incoming<'a> {
     /// Parse a message, or give the error to answer with and the id it goes to.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, (Option<Id>, RpcError)> {
         let envelope: Envelope<'a> = match serde_json::from_slice(bytes) {
+            Ok(_) if is_batch(bytes) => {
+                let error = RpcError::invalid_request("a list where a message should be");
+                return Err((None, error));
+            }
             Ok(envelope) => envelope,
             Err(error) => return Err((None, unreadable(bytes, &error))),
         };
@@ -99,11 +104,13 @@ impl<'a> Incoming<'a> {
     }
 }
 
+/// Whether this is a list of messages.
+pub(crate) fn is_batch(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'[')
+}
+
 fn unreadable(bytes: &[u8], error: &serde_json::Error) -> RpcError {
     match serde_json::from_slice::<&RawValue>(bytes) {
-        Ok(raw) if raw.get().starts_with('[') => {
-            RpcError::invalid_request("batches are not supported: send one message at a time")
-        }
         Ok(_) => RpcError::invalid_request(format!("not a JSON-RPC message: {error}")),
         Err(_) => RpcError::new(code::PARSE, format!("not JSON: {error}")),
     }
@@ -120,6 +127,8 @@ pub(crate) enum Reply {
     Result(Vec<u8>),
     /// A result that is a list of tools, kept as JSON by whoever made it, and the fields after it
     Tools(Arc<str>, String),
+    /// The answers to a batch, each with its id
+    Batch(Vec<u8>),
     Error(RpcError),
 }
 
@@ -130,9 +139,10 @@ impl Reply {
 
     /// The whole message, appended to `out`.
     pub(crate) fn write(&self, id: &str, out: &mut Outgoing) {
-        if let Reply::Error(error) = self {
-            out.push(&error_reply(Some(id), error));
-            return;
+        match self {
+            Reply::Error(error) => return out.push(&error_reply(Some(id), error)),
+            Reply::Batch(json) => return out.push(json),
+            Reply::Result(_) | Reply::Tools(..) => {}
         }
         out.push(br#"{"jsonrpc":"2.0","id":"#);
         out.push(id.as_bytes());
@@ -145,7 +155,7 @@ impl Reply {
                 out.push(rest.as_bytes());
                 out.push(b"}");
             }
-            Reply::Error(_) => {}
+            Reply::Batch(_) | Reply::Error(_) => {}
         }
         out.push(b"}");
     }
@@ -157,7 +167,14 @@ impl From<RpcError> for Reply {
     }
 }
 
-/// An error response; without an id where none could be read.
+/// What stands for an id that could not be read: JSON-RPC wants `null`, and since 2025-11-25 the
+/// protocol wants nothing. A client of whom nothing is known speaks JSON-RPC.
+pub(crate) fn no_id(revision: Option<Revision>) -> Option<&'static str> {
+    let wants_nothing = revision.is_some_and(|revision| revision >= Revision::V2025_11_25);
+    (!wants_nothing).then_some("null")
+}
+
+/// An error response.
 pub(crate) fn error_reply(id: Option<&str>, error: &RpcError) -> Vec<u8> {
     let error = error.to_value();
     match id {
@@ -280,6 +297,7 @@ mod tests {
             r#"-32602 Some("1")"#,
         );
         check(r#"[{"jsonrpc":"2.0"}]"#, "-32600 None");
+        check(r#"["2.0", 1, "ping"]"#, "-32600 None");
         check("{\"jsonrpc\":", "-32700 None");
         check("\u{1}", "-32700 None");
         check(&"[".repeat(100_000), "-32700 None");

@@ -161,6 +161,97 @@ async fn bad_messages_are_told_and_the_stream_goes_on() {
     assert_eq!(answer["result"], json!({}));
 }
 
+/// JSON-RPC wants `null`; the schemas have no such id, and since 2025-11-25 they can do without.
+#[tokio::test]
+async fn an_error_about_what_has_no_id_is_as_its_revision_wants_it() {
+    let mut client = Client::of(House::builder());
+    client.send("{").await;
+    assert_eq!(client.next().await.get("id"), Some(&Value::Null));
+    for (revision, expected) in [
+        ("2024-11-05", Some(&Value::Null)),
+        ("2025-06-18", Some(&Value::Null)),
+        ("2025-11-25", None),
+    ] {
+        let mut client = Client::of(House::builder());
+        client.initialize(revision, json!({})).await;
+        client.send("{").await;
+        let answer = client.next().await;
+        assert_eq!(answer["error"]["code"], -32700);
+        assert_eq!(answer.get("id"), expected, "{revision}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_is_answered_together() {
+    let mut client = Client::of(House::builder());
+    client.initialize("2025-03-26", json!({})).await;
+    let echo = |id: Value, text: &str| {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "test__echo", "arguments": {"text": text}}})
+    };
+    let batch = json!([
+        echo(json!("a"), "one"),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 70, "method": "nope"},
+        7,
+        [echo(json!("inner"), "x")],
+        {"jsonrpc": "2.0", "id": 71, "method": "initialize", "params": {"protocolVersion": "x"}},
+        echo(json!(72), "two"),
+    ]);
+    client.send(batch.to_string()).await;
+    let answers = client.next().await;
+    let told = answers.as_array().unwrap().iter().map(|answer| {
+        let said = answer["result"]["content"][0]["text"].as_str();
+        let said = said.map_or_else(|| answer["error"]["code"].to_string(), str::to_owned);
+        format!("{} {said}", answer["id"])
+    });
+    let told: Vec<String> = told.collect();
+    let expected = [
+        "\"a\" one",
+        "70 -32601",
+        "null -32600",
+        "null -32600",
+        "71 -32600",
+        "72 two",
+    ];
+    assert_eq!(told, expected);
+    // Nothing is left to answer where nothing was asked, or all of it was given up.
+    client
+        .send(r#"[{"jsonrpc":"2.0","method":"notifications/initialized"}]"#)
+        .await;
+    let never = json!([{"jsonrpc": "2.0", "id": "n", "method": "tools/call",
+        "params": {"name": "test__never", "arguments": {}}}]);
+    client.send(never.to_string()).await;
+    let cancel = json!([{"jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": {"requestId": "n"}}]);
+    client.send(cancel.to_string()).await;
+    for (line, code) in [
+        ("[]".to_owned(), -32600),
+        ("[1".to_owned(), -32700),
+        (json!(vec![7; 1001]).to_string(), -32600),
+    ] {
+        client.send(line).await;
+        assert_eq!(client.next().await["error"]["code"], code);
+    }
+}
+
+#[tokio::test]
+async fn a_batch_is_refused_where_its_revision_has_none() {
+    let ping = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
+    for revision in ["", "2024-11-05", "2025-06-18", "2025-11-25"] {
+        let mut client = Client::of(House::builder());
+        if !revision.is_empty() {
+            client.initialize(revision, json!({})).await;
+        }
+        client.send(ping).await;
+        let error = &client.next().await["error"];
+        assert_eq!(error["code"], -32600, "{revision}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("2025-03-26 alone"), "{message}");
+        assert!(message.contains(revision), "{message}");
+    }
+}
+
 #[tokio::test]
 async fn a_cancelled_call_stops_and_is_not_answered() {
     let mut client = Client::of(House::builder());

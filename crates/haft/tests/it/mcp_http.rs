@@ -223,6 +223,35 @@ fn a_task_of_a_client_without_a_session_is_fetched() {
 }
 
 #[test]
+fn a_batch_is_answered_together_where_its_revision_has_them() {
+    let place = Place::new();
+    let served = Served::start(&place);
+    let batch = json!([
+        {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": "b", "method": "tools/call",
+            "params": {"name": "system__info", "arguments": {}}},
+        7,
+    ]);
+    let answers = served.answer("2025-03-26", None, &batch);
+    let ids = answers.as_array().expect("a list").iter();
+    let ids: Vec<&Value> = ids.map(|answer| &answer["id"]).collect();
+    assert_eq!(json!(ids), json!([1, "b", null]), "{answers}");
+    assert!(answers[1]["result"]["content"].is_array(), "{answers}");
+    let session = served.session();
+    for (revision, session) in [(OLD, Some(&*session)), (OLD, None), ("2031-01-01", None)] {
+        let told = served.answer(revision, session, &batch);
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(message.contains(revision), "{message}");
+    }
+    let told = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
+    let mut line = String::new();
+    let stream = served.post("2025-03-26", None, &told);
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    assert!(line.contains(" 202 "), "{line}");
+}
+
+#[test]
 fn names_that_were_given_are_served_and_no_others() {
     let place = Place::with_config("mcp: {allowed_hosts: [configured.example]}\n");
     let served = Served::with(&place, &["--allow-host", "Given.example"]);

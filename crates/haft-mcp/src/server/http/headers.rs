@@ -40,6 +40,13 @@ pub(super) fn revision(headers: &HeaderMap) -> Option<Revision> {
     version(headers).and_then(Revision::parse)
 }
 
+/// The revision that the headers name, if they do; one that nobody knows is an error.
+pub(super) fn stated(headers: &HeaderMap) -> Option<Result<Revision, RpcError>> {
+    let text = version(headers)?;
+    let unknown = || RpcError::unsupported_version(text, &Revision::SUPPORTED);
+    Some(Revision::parse(text).ok_or_else(unknown))
+}
+
 fn params<'a>(kind: &Kind<'a>) -> Option<&'a RawValue> {
     match kind {
         Kind::Request { params, .. } | Kind::Notification { params, .. } => *params,

@@ -24,7 +24,8 @@ use super::connection::{Accepted, Connection, Stay};
 use super::outbox::Outbox;
 use super::request::Agreed;
 use crate::wire::{
-    Capabilities, Id, Incoming, Kind, Outgoing, Reply, Revision, RpcError, error_reply,
+    Capabilities, Id, Incoming, Kind, Outgoing, Reply, Revision, RpcError, error_reply, is_batch,
+    no_id,
 };
 
 /// Bytes of one request.
@@ -99,25 +100,38 @@ async fn post(service: &Service, request: Request) -> Result<Response, Refusal> 
     let bytes = to_bytes(body, BODY)
         .await
         .map_err(|_| refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large"))?;
-    let message = Incoming::parse(&bytes)
-        .map_err(|(id, error)| Box::new(failure(id.as_deref(), &error, StatusCode::BAD_REQUEST)))?;
     let headers = &parts.headers;
+    let outbox = Arc::new(Outbox::default());
+    let unread = |(id, error): (Option<Id>, RpcError)| {
+        let id = id.as_deref().or(no_id(headers::revision(headers)));
+        Box::new(failure(id, &error, StatusCode::BAD_REQUEST))
+    };
+    if is_batch(&bytes) {
+        let seat = seat_of_batch(service, headers)?;
+        let accepted = seat.connection.accept_batch(&bytes, &outbox);
+        let accepted = accepted.map_err(|error| unread((None, error)))?;
+        return Ok(respond(accepted, outbox, &seat).await);
+    }
+    let message = Incoming::parse(&bytes).map_err(unread)?;
     let seat = seat(service, headers, &message.kind)?;
     let opens = matches!(&message.kind, Kind::Request { method, .. } if method == "initialize");
-    let outbox = Arc::new(Outbox::default());
     let accepted = seat.connection.accept(message.kind, &outbox);
-    let mut response = match accepted {
-        Accepted::Done => StatusCode::ACCEPTED.into_response(),
-        Accepted::Reply(id, reply) => replied(&id, &reply, seat.stateless),
-        Accepted::Work(id, work) => {
-            stream::answer(id, work, outbox, seat.stateless, seat.connection.clone()).await
-        }
-    };
+    let mut response = respond(accepted, outbox, &seat).await;
     if opens && seat.connection.agreed().is_some() {
         let id = service.sessions.open(seat.connection)?;
         response.headers_mut().insert(SESSION, id);
     }
     Ok(response)
+}
+
+async fn respond(accepted: Accepted, outbox: Arc<Outbox>, seat: &Seat) -> Response {
+    match accepted {
+        Accepted::Done => StatusCode::ACCEPTED.into_response(),
+        Accepted::Reply(id, reply) => replied(&id, &reply, seat.stateless),
+        Accepted::Work(id, work) => {
+            stream::answer(id, work, outbox, seat.stateless, seat.connection.clone()).await
+        }
+    }
 }
 
 /// The connection a message belongs to.
@@ -148,18 +162,40 @@ fn seat(service: &Service, headers: &HeaderMap, kind: &Kind<'_>) -> Result<Seat,
         return service.sessions.find(named).map(seat);
     }
     let opens = matches!(kind, Kind::Request { method, .. } if method == "initialize");
-    let stay = if opens { Stay::Session } else { Stay::Passing };
-    let connection = Connection::new(service.server.clone(), stay);
-    if !opens {
-        // A client that keeps no session is served as far as that goes: it cannot be asked.
-        let revision = headers::revision(headers).unwrap_or(Revision::V2025_03_26);
-        let agreed = Agreed {
-            revision,
-            capabilities: Capabilities::default(),
-        };
-        connection.agree(agreed).map_err(bad)?;
+    if opens {
+        let connection = Connection::new(service.server.clone(), Stay::Session);
+        return Ok(seat(connection));
     }
-    Ok(seat(connection))
+    let revision = headers::revision(headers).unwrap_or(Revision::V2025_03_26);
+    passing(service, revision).map(seat).map_err(bad)
+}
+
+/// A client that keeps no session is served as far as that goes: it cannot be asked.
+fn passing(service: &Service, revision: Revision) -> Result<Arc<Connection>, RpcError> {
+    let connection = Connection::new(service.server.clone(), Stay::Passing);
+    connection.agree(Agreed {
+        revision,
+        capabilities: Capabilities::default(),
+    })?;
+    Ok(connection)
+}
+
+/// The connection a batch belongs to. Clients that send batches are older than the header that names
+/// a revision.
+fn seat_of_batch(service: &Service, headers: &HeaderMap) -> Result<Seat, Refusal> {
+    let connection = match headers.get(SESSION) {
+        Some(named) => service.sessions.find(named)?,
+        None => {
+            let revision = headers::stated(headers).unwrap_or(Ok(Revision::V2025_03_26));
+            revision
+                .and_then(|revision| passing(service, revision))
+                .map_err(|error| Box::new(failure(None, &error, StatusCode::BAD_REQUEST)))?
+        }
+    };
+    Ok(Seat {
+        connection,
+        stateless: false,
+    })
 }
 
 /// A reply that is there already.
