@@ -56,7 +56,7 @@ pub use system::{ReadSystem, SystemInfo};
 pub use trial::Trial;
 pub use undo::{Back, Checkpoints, Lost, Mark, Summary, UndoConfig, UndoPlan, Which};
 pub use watch::watched_main;
-pub use web::{Callback, Reach, Web, WebBody, WebError, WebRequest};
+pub use web::{Callback, Follow, Reach, Web, WebBody, WebError, WebRequest};
 pub use workers::{Workers, WorkersConfig, worker_main};
 /// The types that the HTTP client speaks in.
 pub use {bytes, http};

@@ -73,6 +73,8 @@ pub enum WebError {
     TimedOut(&'static str),
     #[error("more than {REDIRECTS} redirects")]
     Redirects,
+    #[error("it leads elsewhere: `{0}`")]
+    Elsewhere(String),
     #[error("the answer is larger than {0} bytes")]
     TooLarge(u64),
     #[error("the connection broke: {0}")]
@@ -92,6 +94,16 @@ impl WebError {
     }
 }
 
+/// Where to go when a redirect leads there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follow {
+    /// The redirect is the answer
+    Nowhere,
+    /// To places of the same origin, with the same method and body; anything else is an error
+    Within,
+    Anywhere,
+}
+
 /// What is asked of a server.
 #[derive(Debug, Clone)]
 pub struct WebRequest {
@@ -99,8 +111,7 @@ pub struct WebRequest {
     pub url: String,
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// Go where a redirect leads
-    pub follow: bool,
+    pub follow: Follow,
     /// How long the answer may take to begin
     pub patience: Duration,
     /// Bytes that the answer may have
@@ -114,7 +125,7 @@ impl WebRequest {
             url: url.into(),
             headers: HeaderMap::new(),
             body: Bytes::new(),
-            follow: false,
+            follow: Follow::Nowhere,
             patience: Duration::from_secs(30),
             limit: 8 << 20,
         }
@@ -151,10 +162,9 @@ impl Web {
             let response = tokio::time::timeout(request.patience, asking)
                 .await
                 .map_err(|_| WebError::TimedOut("the answer"))??;
-            let location = response
-                .headers()
-                .get(header::LOCATION)
-                .filter(|_| request.follow && is_redirect(response.status()));
+            let followed = request.follow != Follow::Nowhere && is_redirect(response.status());
+            let location = response.headers().get(header::LOCATION);
+            let location = location.filter(|_| followed);
             let Some(location) = location else {
                 let limit = request.limit;
                 return Ok(response.map(|incoming| WebBody::new(incoming, limit)));
@@ -163,7 +173,12 @@ impl Web {
                 .to_str()
                 .map_err(|_| WebError::Url("a redirect leads nowhere"))?;
             let next = target.join(location)?;
-            if next.origin() != target.origin() {
+            let same = next.origin() == target.origin();
+            let kept = matches!(response.status().as_u16(), 307 | 308);
+            if request.follow == Follow::Within && !(same && kept) {
+                return Err(WebError::Elsewhere(next.place()));
+            }
+            if !same {
                 request.headers = harmless(&request.headers);
             }
             let changes = response.status() == StatusCode::SEE_OTHER

@@ -109,6 +109,13 @@ impl Target {
         (self.is_tls(), &self.host, self.port)
     }
 
+    /// Where it is, for a person: no more than a look takes in, and nothing that may be secret.
+    pub(super) fn place(&self) -> String {
+        let scheme = self.url.scheme();
+        let place = format!("{scheme}://{}{}", self.host_header(), self.url.path());
+        place.chars().take(200).collect()
+    }
+
     /// Whether the name alone says that it leads inside.
     pub(super) fn is_inside(&self) -> bool {
         self.address.is_none() && (!self.host.contains('.') || is_under(&self.host, &INSIDE))

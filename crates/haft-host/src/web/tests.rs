@@ -20,7 +20,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::connect::Connections;
 use super::net::{Net, Stream};
-use super::{Reach, Web, WebError, WebRequest};
+use super::{Follow, Reach, Web, WebError, WebRequest};
 
 const VECTORS: &str = include_str!("../../tests/data/ssrf/vectors.jsonl");
 const SELF: IpAddr = IpAddr::V4(Ipv4Addr::new(93, 184, 216, 99));
@@ -135,7 +135,7 @@ impl Net for Scripted {
 
 fn asking(url: &str) -> WebRequest {
     let mut request = WebRequest::new(Method::GET, url);
-    request.follow = true;
+    request.follow = Follow::Anywhere;
     let secret = HeaderValue::from_static("Bearer x");
     request.headers.insert(header::AUTHORIZATION, secret);
     request
@@ -247,6 +247,53 @@ async fn headers_that_carry_a_message_are_ours() {
         assert!(matches!(result, Err(WebError::Header(_))));
         assert!(net.dialled.lock().unwrap().is_empty());
     }
+}
+
+/// Method, body and credentials go on within an origin, and nowhere else.
+#[tokio::test]
+async fn a_redirect_is_followed_within_its_origin() {
+    let check = async |code: u16, location: &str, expected: &str| {
+        let row = serde_json::json!({
+            "dns": {"a.example": [["93.184.216.34"]], "b.example": [["93.184.216.35"]]},
+            "redirect": [{"code": code, "location": location}],
+        });
+        let net = Arc::new(Scripted::of(&row));
+        let mut request = asking("http://a.example/mcp");
+        request.method = Method::POST;
+        request.follow = Follow::Within;
+        let result = Web::on(net.clone(), Reach::public()).send(request).await;
+        let heard = net.heard.lock().unwrap();
+        let told = match result {
+            Ok(_) => {
+                assert!(heard[1].contains("authorization: Bearer x"), "{heard:?}");
+                heard[1].lines().next().unwrap().to_owned()
+            }
+            Err(error) => {
+                assert_eq!(heard.len(), 1, "{location}");
+                error.to_string()
+            }
+        };
+        assert_eq!(told, expected, "{code} {location}");
+    };
+    check(307, "/mcp/", "POST /mcp/ HTTP/1.1").await;
+    check(308, "http://a.example:80/x?y=1", "POST /x?y=1 HTTP/1.1").await;
+    let elsewhere = |place: &str| format!("it leads elsewhere: `{place}`");
+    check(302, "/mcp/", &elsewhere("http://a.example/mcp/")).await;
+    check(303, "/mcp/", &elsewhere("http://a.example/mcp/")).await;
+    for (location, place) in [
+        ("https://a.example/mcp", "https://a.example/mcp"),
+        ("http://a.example:8080/mcp", "http://a.example:8080/mcp"),
+        ("http://b.example/x?token=1#y", "http://b.example/x"),
+        ("http://127.0.0.1/", "http://127.0.0.1/"),
+    ] {
+        check(308, location, &elsewhere(place)).await;
+    }
+    check(
+        308,
+        "file:///etc/passwd",
+        "the URL cannot be used: only http and https are spoken",
+    )
+    .await;
 }
 
 /// A server that says one thing to everybody, and leaves.

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use haft_core::{Answer, BoxFuture, Call, Inquiry, InquiryKind, Person, Question};
 use haft_host::{
-    FilesConfig, ProcessConfig, Reach, RunProcesses, Web, WebRequest, Workspace, http::Method,
+    FilesConfig, Follow, ProcessConfig, Reach, RunProcesses, Web, WebRequest, Workspace,
+    http::Method,
 };
 use haft_mcp::{Browser, Fleet, Hands, HttpServer, OauthSpec, Record, Records, RemoteSpec, Way};
 use haft_testkit::House;
@@ -55,7 +56,7 @@ impl Browser for Follows {
     fn show<'a>(&'a self, url: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let mut request = WebRequest::new(Method::GET, url);
-            request.follow = true;
+            request.follow = Follow::Anywhere;
             if let Err(error) = self.0.send(request).await {
                 eprintln!("the page: {error}");
             }

@@ -85,10 +85,14 @@ impl Trouble {
 
 /// A request that no connection could be made for has been heard by nobody.
 fn reach(error: &WebError) -> Heard {
-    use WebError::{Connect, Header, NoSuchHost, Port, Refused, Tls, Url};
+    use WebError::{
+        Connect, Elsewhere, Header, NoSuchHost, Port, Redirects, Refused, TimedOut, Tls, TooLarge,
+    };
     match error {
-        Connect(_) | Tls(_) | Header(_) | NoSuchHost | Port(_) | Refused(_) | Url(_) => Heard::No,
-        _ => Heard::Perhaps,
+        Connect(_) | Tls(_) | Header(_) | NoSuchHost | Port(_) | Refused(_) => Heard::No,
+        // Who sends us elsewhere has not done it himself.
+        Elsewhere(_) | Redirects | WebError::Url(_) => Heard::No,
+        TimedOut(_) | TooLarge(_) | WebError::Broken(_) => Heard::Perhaps,
     }
 }
 

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use haft_host::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use haft_host::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use haft_host::{Web, WebBody, WebError, WebRequest};
+use haft_host::{Follow, Web, WebBody, WebError, WebRequest};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient, StreamableHttpError,
@@ -128,6 +128,7 @@ fn request(
         let value = value.map_err(|_| unexpected("the session id cannot be sent back"))?;
         request.headers.insert(SESSION, value);
     }
+    request.follow = Follow::Within;
     request.patience = PATIENCE;
     request.limit = u64::MAX;
     Ok(request)

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use haft_core::BoxFuture;
 use haft_host::http::Response;
-use haft_host::{Callback, Web, WebRequest};
+use haft_host::{Callback, Follow, Web, WebRequest};
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, CredentialStore, OAuthClientConfig,
     OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
@@ -426,7 +426,10 @@ impl OAuthHttpClient for Guarded {
             let mut sent = WebRequest::new(parts.method, parts.uri.to_string());
             sent.headers = parts.headers;
             sent.body = body.into();
-            sent.follow = redirect_policy == OAuthHttpRedirectPolicy::Follow;
+            sent.follow = match redirect_policy {
+                OAuthHttpRedirectPolicy::Follow => Follow::Anywhere,
+                _ => Follow::Nowhere,
+            };
             sent.limit = 1 << 20;
             sent.patience = timeout.unwrap_or(sent.patience);
             let (parts, body) = self.0.send(sent).await?.into_parts();

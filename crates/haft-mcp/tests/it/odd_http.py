@@ -13,6 +13,8 @@ ANSWERS = {
     "told": (200, 'data: {"jsonrpc":"2.0","id":ID,"error":7}\n\n', "text/event-stream"),
 }
 
+MOVED = {"/moved": "/mcp", "/away": "http://127.0.0.2:9/mcp?token=1"}
+
 
 class Server(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -36,6 +38,11 @@ class Server(BaseHTTPRequestHandler):
 
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path in MOVED:
+            self.send_response(308)
+            self.send_header("Location", MOVED[self.path])
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         if "id" not in request:
             return self.say(202, "")
         answer = {"jsonrpc": "2.0", "id": request["id"]}

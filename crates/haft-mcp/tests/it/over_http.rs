@@ -324,8 +324,8 @@ async fn what_servers_hear_is_as_the_schemas_have_it() {
     check_messages(&said, &older.map(|method| (OLD, method)));
 }
 
-#[tokio::test]
-async fn only_what_a_server_turns_away_has_not_happened() {
+/// A server that answers oddly, and where it is.
+fn odd() -> (Program, String) {
     let mut child = Command::new("python3")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/odd_http.py"))
         .stdout(Stdio::piped())
@@ -334,8 +334,27 @@ async fn only_what_a_server_turns_away_has_not_happened() {
     let mut port = String::new();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     out.read_line(&mut port).unwrap();
-    let _program = Program(child);
-    let far = Far::at(&format!("http://127.0.0.1:{}/mcp", port.trim()), &[]);
+    (Program(child), format!("http://127.0.0.1:{}", port.trim()))
+}
+
+#[tokio::test]
+async fn a_server_that_has_moved_is_followed_within_its_origin() {
+    let (_program, url) = odd();
+    let far = Far::at(&format!("{url}/moved"), &[]);
+    far.fleet.look_at("far").await.unwrap();
+    let outcome = far.call("e400", json!({})).await;
+    assert!(outcome.text().contains("not like this"), "{outcome:?}");
+    far.fleet.stop().await;
+    let far = Far::at(&format!("{url}/away"), &[]);
+    let error = far.fleet.look_at("far").await.unwrap_err();
+    let told = "it leads elsewhere: `http://127.0.0.2:9/mcp`";
+    assert!(error.message.contains(told), "{error:?}");
+}
+
+#[tokio::test]
+async fn only_what_a_server_turns_away_has_not_happened() {
+    let (_program, url) = odd();
+    let far = Far::at(&format!("{url}/mcp"), &[]);
     let health = far.fleet.look_at("far").await.unwrap();
     assert_eq!(health.tools, 7, "the bad one alone is left out");
     for (tool, code, words) in [
