@@ -113,17 +113,30 @@ impl Connections {
         if addresses.is_empty() {
             return Err(WebError::NoSuchHost);
         }
-        let own = self.net.own();
-        for address in &addresses {
-            let class = match address::class(*address) {
-                Class::Public if own.contains(address) => Class::Own,
-                class => class,
-            };
+        for class in self.classes(&addresses) {
             if !self.reach.permits(&target.host, class) {
                 return Err(WebError::Refused(class.as_str()));
             }
         }
         Ok(addresses)
+    }
+
+    /// What kind each address is of.
+    fn classes(&self, addresses: &[IpAddr]) -> Vec<Class> {
+        let own = self.net.own();
+        let class = |address: &IpAddr| match address::class(*address) {
+            Class::Public if own.contains(address) => Class::Own,
+            class => class,
+        };
+        addresses.iter().map(class).collect()
+    }
+
+    /// Whether a name leads to this machine or a private network, and nowhere else.
+    pub(super) async fn is_inside(&self, target: &Target) -> bool {
+        let found = self.net.resolve(&target.host).await.unwrap_or_default();
+        let is_inside =
+            |class: &Class| matches!(class, Class::Loopback | Class::Private | Class::Own);
+        !found.is_empty() && self.classes(&found).iter().all(is_inside)
     }
 
     /// A new connection to one of the addresses.

@@ -151,6 +151,17 @@ impl Web {
         Web(Arc::new(Connections::new(net, reach)))
     }
 
+    /// Whether the host of a URL is on this machine or in a private network now, though its name
+    /// does not say so.
+    pub async fn leads_inside(&self, url: &str) -> bool {
+        match Target::parse(url) {
+            Ok(target) if target.address.is_none() && !target.is_inside() => {
+                self.0.is_inside(&target).await
+            }
+            _ => false,
+        }
+    }
+
     /// Send a request and wait until the answer begins.
     pub async fn send(&self, mut request: WebRequest) -> Result<Response<WebBody>, WebError> {
         if let Some(name) = OURS.iter().find(|name| request.headers.contains_key(*name)) {

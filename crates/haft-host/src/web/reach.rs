@@ -9,6 +9,8 @@ use super::target::Target;
 pub struct Reach {
     /// A host that a person has configured
     host: Option<String>,
+    /// It may lie on this machine or in a private network
+    inside: bool,
     /// Addresses like that of the host are open too, at any port
     near: Option<Class>,
 }
@@ -20,19 +22,29 @@ impl Reach {
     }
 
     /// Besides, the host of this URL, which a person has configured: at any port, and on this
-    /// machine or in a private network if that is where it is.
+    /// machine or in a private network if that is what it says. A name that anybody can have is
+    /// public: where it leads may change from one moment to the next.
     pub fn with(url: &str) -> Result<Self, WebError> {
         let target = Target::parse(url)?;
         Ok(Reach {
+            inside: target.address.is_some() || target.is_inside(),
             host: Some(target.host),
             near: None,
         })
+    }
+
+    /// The same, for a host that a person has said to be inside, whatever its name.
+    #[must_use]
+    pub fn inside_if(mut self, inside: bool) -> Self {
+        self.inside |= inside;
+        self
     }
 
     /// Besides, what is as near as the host of this URL: whoever configured a server on this
     /// machine may log in at one on this machine.
     pub fn near(url: &str) -> Result<Self, WebError> {
         let target = Target::parse(url)?;
+        let inside = target.address.is_some() || target.is_inside();
         let class = target.address.map(address::class);
         let loopback = target.host == "localhost" || target.host.ends_with(".localhost");
         let near = match class {
@@ -42,6 +54,7 @@ impl Reach {
         };
         Ok(Reach {
             host: Some(target.host),
+            inside,
             near,
         })
     }
@@ -63,7 +76,7 @@ impl Reach {
         match class {
             Class::Public => true,
             Class::Loopback | Class::Private | Class::Own => {
-                self.chose(host) || self.near == Some(class)
+                (self.inside && self.chose(host)) || self.near == Some(class)
             }
             Class::Metadata | Class::LinkLocal | Class::Reserved => false,
         }

@@ -232,6 +232,43 @@ async fn a_configured_host_is_reached_at_any_port() {
     .await;
 }
 
+/// Where a name leads that anybody can have may change after it was configured.
+#[tokio::test]
+async fn a_configured_name_that_comes_to_lead_inside_is_refused() {
+    let row: Value = serde_json::from_str(
+        r#"{"dns": {"mcp.example.org": [["93.184.216.34"], ["10.0.0.7"], ["127.0.0.1"], ["SELF"]],
+            "in.example.org": [["10.0.0.7"]], "both.example.org": [["10.0.0.7", "1.1.1.1"]]}}"#,
+    )
+    .unwrap();
+    let net = Arc::new(Scripted::of(&row));
+    let (url, said) = ("http://mcp.example.org:8080/", "http://in.example.org/");
+    for expected in [true, false, false, false] {
+        let reach = Reach::with(url).unwrap();
+        let result = Web::on(net.clone(), reach).send(asking(url)).await;
+        assert_eq!(result.is_ok(), expected, "{:?}", result.err());
+    }
+    assert_eq!(net.dialled.lock().unwrap().len(), 1);
+    for (reach, expected) in [
+        (Reach::with(said).unwrap(), false),
+        (Reach::near(said).unwrap(), false),
+        (Reach::with(said).unwrap().inside_if(true), true),
+        (Reach::near(said).unwrap().inside_if(true), true),
+    ] {
+        let result = Web::on(net.clone(), reach).send(asking(said)).await;
+        assert_eq!(result.is_ok(), expected, "{:?}", result.err());
+    }
+    let web = Web::on(net, Reach::public());
+    for (url, expected) in [
+        (said, true),
+        ("http://both.example.org/", false),
+        ("http://no.example.org/", false),
+        ("http://10.0.0.7/", false),
+        ("http://wiki/", false),
+    ] {
+        assert_eq!(web.leads_inside(url).await, expected, "{url}");
+    }
+}
+
 #[tokio::test]
 async fn headers_that_carry_a_message_are_ours() {
     for name in [

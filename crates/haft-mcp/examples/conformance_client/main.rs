@@ -105,6 +105,7 @@ async fn main() {
         way: Way::Http(HttpServer {
             url,
             headers: Vec::new(),
+            private: false,
             oauth: OauthSpec {
                 client_id: text("client_id"),
                 client_secret: text("client_secret"),

@@ -38,6 +38,8 @@ pub struct HttpServer {
     /// Sent with each request
     pub headers: Vec<(String, String)>,
     pub oauth: OauthSpec,
+    /// A person said that it lies on this machine or in a private network, whatever its name
+    pub private: bool,
 }
 
 /// Headers that the protocol itself sets.
@@ -116,7 +118,7 @@ pub(super) fn login(server: &str, http: &HttpServer, hands: &Hands) -> Result<Lo
         server,
         &http.url,
         http.oauth.clone(),
-        Web::new(Reach::near(&http.url)?),
+        Web::new(Reach::near(&http.url)?.inside_if(http.private)),
         hands.records.clone(),
         hands.browser.clone(),
     ))
@@ -128,7 +130,8 @@ pub(super) fn over_http(
     http: &HttpServer,
     login: Arc<Login>,
 ) -> Result<Greeting, WebError> {
-    let line = Line::new(Web::new(Reach::with(&http.url)?), login);
+    let reach = Reach::with(&http.url)?.inside_if(http.private);
+    let line = Line::new(Web::new(reach), login);
     let headers: HashMap<HeaderName, HeaderValue> = http
         .headers
         .iter()

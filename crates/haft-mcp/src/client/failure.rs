@@ -69,7 +69,7 @@ impl Trouble {
             Http::AuthRequired(_) => Trouble::new(Heard::No, "it wants a login"),
             Http::InsufficientScope(_) => Trouble::new(Heard::No, "it wants another login"),
             Http::SessionExpired => Trouble::new(Heard::No, "it has forgotten the session"),
-            Http::Client(WayError::Web(error)) => Trouble::new(reach(error), error.to_string()),
+            Http::Client(WayError::Web(error)) => Trouble::new(reach(error), web(error)),
             Http::Client(WayError::Answer { status, words }) => Trouble {
                 heard: understood(*status),
                 reason: match status {
@@ -80,6 +80,17 @@ impl Trouble {
             },
             other => Trouble::new(Heard::Perhaps, told(other)),
         }
+    }
+}
+
+/// Where a name leads inside, the owner can say that it may.
+fn web(error: &WebError) -> String {
+    match error {
+        WebError::Refused("private" | "loopback" | "this machine's own") => format!(
+            "{error}; `private: true` in its configuration opens it, if that is where it belongs"
+        ),
+        WebError::Elsewhere(_) => format!("{error}; configure that URL, if you trust it"),
+        error => error.to_string(),
     }
 }
 

@@ -105,6 +105,9 @@ pub(crate) struct McpServer {
     /// Headers sent with each request, such as `Authorization: Bearer ${secret:NAME}`
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) headers: BTreeMap<String, String>,
+    /// It lies on this machine or in a private network, though its name does not say so
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) private: bool,
     /// For servers at which one logs in with `haft mcp login`
     #[serde(skip_serializing_if = "McpOauth::is_default")]
     pub(crate) oauth: McpOauth,

@@ -81,6 +81,15 @@ pub(crate) fn change(
     Ok(())
 }
 
+/// Note of a server that is about to be added where it lies. Only now its name may lead inside: one
+/// that comes to do so later is not what was agreed to.
+pub(crate) fn locate(server: &mut McpServer, engine: &tokio::runtime::Runtime) {
+    if let Some(url) = server.url.as_ref().filter(|url| !url.contains("${")) {
+        let web = haft_host::Web::new(haft_host::Reach::public());
+        server.private |= engine.block_on(web.leads_inside(url));
+    }
+}
+
 /// All of them. A name in the config goes before the same one that was added, and that before one
 /// of the project: what comes with a clone takes nothing over.
 pub(crate) fn all(home: &Home, loaded: &mut Loaded) -> Result<BTreeMap<String, (McpServer, From)>> {
@@ -229,6 +238,7 @@ fn http(
     let http = HttpServer {
         url,
         headers,
+        private: server.private,
         oauth: OauthSpec {
             client_id: oauth.client_id.clone(),
             client_secret: secret

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use haft_runtime::{mask, visible};
 
+use super::servers::engine;
 use crate::clients::Client;
 use crate::config::McpServer;
 use crate::exit;
@@ -56,6 +57,10 @@ pub(super) fn run(client: Client, yes: bool) -> Result<u8> {
             message: "nobody is there to agree".to_owned(),
             hint: Some("pass `--yes`".to_owned()),
         }),
+    }
+    let engine = engine()?;
+    for server in found.values_mut() {
+        servers::locate(server, &engine);
     }
     let names: Vec<String> = found.keys().cloned().collect();
     servers::change(&home, |all| {

@@ -31,7 +31,7 @@ pub(super) const SETTLE: Duration = Duration::from_secs(3);
 pub(super) fn add(added: McpAdd) -> Result<u8> {
     let name = &added.name;
     servers::check_name(name)?;
-    let server = described(&added)?;
+    let mut server = described(&added)?;
     let home = Home::locate()?;
     if servers::added(&home)?.contains_key(name) {
         bail!(Failed {
@@ -39,6 +39,7 @@ pub(super) fn add(added: McpAdd) -> Result<u8> {
             hint: Some(format!("remove it first: `haft mcp remove {name}`")),
         });
     }
+    servers::locate(&mut server, &engine()?);
     if !added.yes && !agreed(name, &server)? {
         fail::error(&format!("`{name}` was not added"), None);
         return Ok(exit::FAILED);
@@ -139,6 +140,9 @@ fn agreed(name: &str, server: &McpServer) -> Result<bool> {
             "this program runs with your rights whenever its tools are called",
         ),
     };
+    if server.private {
+        summary.push_str("\nwhich is on this machine or in a private network");
+    }
     for key in server.env.keys().chain(server.headers.keys()) {
         summary.push_str(&format!("\nwith: {key}"));
     }
