@@ -9,5 +9,6 @@ mod conformance;
 mod examples;
 mod faults;
 mod over_http;
+mod renewal;
 mod server;
 mod tasks;

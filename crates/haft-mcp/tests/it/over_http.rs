@@ -20,17 +20,18 @@ use crate::client::NEW;
 use crate::faults::Remembered;
 
 const OLD: &str = "2025-11-25";
+pub(crate) const TOKEN: &str = "Bearer sesame-and-more";
 
 /// A haft with one server at a URL.
-struct Far {
-    runtime: Arc<Runtime>,
+pub(crate) struct Far {
+    pub(crate) runtime: Arc<Runtime>,
     session: Session,
-    fleet: Fleet,
+    pub(crate) fleet: Fleet,
     _folder: TempDir,
 }
 
 impl Far {
-    fn at(url: &str, headers: &[(&str, &str)]) -> Far {
+    pub(crate) fn at(url: &str, headers: &[(&str, &str)]) -> Far {
         let house = House::builder().person(Arc::new(Says::yes())).build();
         let session = house.session("client");
         let folder = tempfile::tempdir().unwrap();
@@ -87,7 +88,7 @@ async fn ours() -> String {
     ours_with_runtime().await.0
 }
 
-async fn ours_with_runtime() -> (String, Arc<Runtime>) {
+pub(crate) async fn ours_with_runtime() -> (String, Arc<Runtime>) {
     let house = House::builder().build();
     let session = house.session("server");
     let config = ServerConfig {
@@ -114,7 +115,7 @@ async fn ours_with_runtime() -> (String, Arc<Runtime>) {
 #[tokio::test]
 async fn what_a_server_of_today_changes_is_heard_of() {
     let (url, theirs) = ours_with_runtime().await;
-    let far = Far::at(&url, &[("Authorization", "Bearer sesame-and-more")]);
+    let far = Far::at(&url, &[("Authorization", TOKEN)]);
     let mut changes = far.runtime.registry().changes();
     far.fleet.look_at("far").await.unwrap();
     let has_echo = || far.runtime.registry().has("mcp.far.test__echo");
@@ -148,7 +149,7 @@ async fn our_own_server_with_a_token() {
     let error = far.fleet.look_at("far").await.unwrap_err();
     assert!(error.message.contains("wants a login"), "{error:?}");
     assert!(error.hint.as_ref().unwrap().contains("haft mcp login far"));
-    let far = Far::at(&url, &[("Authorization", "Bearer sesame-and-more")]);
+    let far = Far::at(&url, &[("Authorization", TOKEN)]);
     let health = far.fleet.look_at("far").await.unwrap();
     assert!(health.tools > 3, "{health:?}");
     let outcome = far.call("test__echo", json!({"text": "hi"})).await;
@@ -291,7 +292,7 @@ async fn what_servers_hear_is_as_the_schemas_have_it() {
     let url = ours().await;
     let port = url.split([':', '/']).nth(4).unwrap().parse().unwrap();
     let (url, said) = overheard(port).await;
-    let far = Far::at(&url, &[("Authorization", "Bearer sesame-and-more")]);
+    let far = Far::at(&url, &[("Authorization", TOKEN)]);
     far.fleet.look_at("far").await.unwrap();
     let outcome = far.call("test__echo", json!({"text": "hi"})).await;
     assert!(outcome.text().contains("hi"), "{outcome:?}");
