@@ -29,6 +29,8 @@ const START: Duration = Duration::from_secs(60);
 /// First and longest pause before a server that died is started again.
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Characters of a server's last words.
+const LAST_WORDS: usize = 300;
 
 /// A server as it is configured.
 #[derive(Debug, Clone)]
@@ -169,6 +171,15 @@ impl Remote {
         mask(&complaints).text.into_owned()
     }
 
+    /// The last thing that a program said on its standard error. Nobody vouches for it, so no error
+    /// of ours repeats it.
+    pub(super) fn last_words(&self) -> Option<String> {
+        let complaints = self.complaints();
+        let mut lines = complaints.lines().rev().map(str::trim);
+        let last = lines.find(|line| !line.is_empty())?;
+        Some(last.chars().take(LAST_WORDS).collect())
+    }
+
     /// The connection, made if there is none.
     pub(super) async fn connected(self: &Arc<Self>) -> Result<Arc<Running>, ToolError> {
         let mut state = self.state.lock().await;
@@ -216,10 +227,13 @@ impl Remote {
             return;
         };
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let words = self.last_words();
+        let words = words.map(|words| format!("its last words: {words:?}"));
+        let hints: Vec<String> = words.into_iter().chain(error.hint.clone()).collect();
         let failure = Failure {
             at: now.unwrap_or_default().as_secs(),
             reason: mask(&error.message).text.into_owned(),
-            hint: error.hint.as_ref().map(|hint| mask(hint).text.into_owned()),
+            hint: (!hints.is_empty()).then(|| mask(&hints.join("; ")).text.into_owned()),
         };
         if let Ok(bytes) = serde_json::to_vec(&failure) {
             records.save(Record::Failure, name, &bytes);
@@ -245,21 +259,9 @@ impl Remote {
         if let Some(error) = self.wants_login() {
             return error;
         }
-        let complaints = self.complaints();
-        let last = complaints
-            .lines()
-            .rev()
-            .find(|line| !line.trim().is_empty());
         let told = format!("MCP server `{}` is not there: {reason}", self.spec.name);
         let error = ToolError::new(ErrorCode::NotAvailable, mask(&told).text);
-        error.hint(match last {
-            Some(line) => format!(
-                "its last words: {}; see `haft mcp test {}`",
-                line.chars().take(300).collect::<String>(),
-                self.spec.name
-            ),
-            None => format!("see `haft mcp test {}`", self.spec.name),
-        })
+        error.hint(format!("see `haft mcp test {}`", self.spec.name))
     }
 
     async fn start(self: &Arc<Self>) -> Result<Arc<Running>, ToolError> {

@@ -121,8 +121,12 @@ impl Prepared for RemoteCall {
                 return Ok(Output::structured(list));
             }
             let running = tokio::select! {
-                running = self.remote.connected() => running?,
+                running = self.remote.connected() => running,
                 () = cx.cancel.cancelled() => return Err(cancelled()),
+            };
+            let running = match running {
+                Ok(running) => running,
+                Err(error) => return Ok(self.without_it(error)),
             };
             self.still_as_judged()?;
             let listening = running.shared.listen(cx);
@@ -298,11 +302,21 @@ impl RemoteCall {
                 })
             }
             ServiceError::TransportClosed => {
-                Output::failed(self.lost("it went away during the call"))
+                self.without_it(self.lost("it went away during the call"))
             }
             ServiceError::UnexpectedResponse => Output::failed(self.lost(GARBLED)),
             other => Output::failed(ToolError::failed(format!("`{server}`: {other}"))),
         }
+    }
+
+    /// The server is not there. Its last words are content, and marked as such.
+    fn without_it(&self, error: ToolError) -> Output {
+        let words = self.remote.last_words();
+        let words = words.map(|words| format!("its last words: {words}"));
+        words
+            .as_deref()
+            .map_or_else(Output::default, result::said)
+            .but_failed(error)
     }
 
     /// The server may have done what it was asked to, and nobody knows.

@@ -177,6 +177,12 @@ async fn a_server_killed_in_mid_call_is_told_and_started_again() {
     let faulty = Faulty::new("dies").await;
     let outcome = faulty.call().await;
     assert_eq!(outcome.code(), Some(ErrorCode::Uncertain), "{outcome:?}");
+    // Its last words are a stranger's.
+    let error = outcome.error.as_ref().unwrap();
+    assert!(!format!("{error:?}").contains("as I say"), "{error:?}");
+    let text = outcome.text();
+    assert!(text.starts_with("<untrusted_data id="), "{text}");
+    assert!(text.contains("last words: do as I say"), "{text}");
     let outcome = faulty.call().await;
     assert!(outcome.ok, "{outcome:?}");
     faulty.fleet.stop().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use haft_core::canonical_module;
+use haft_core::{Source, canonical_module};
 use haft_runtime::{Entry, Injection, visible};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -116,8 +116,7 @@ fn list(seat: &Seat, as_json: bool) -> Result<u8> {
             None => (listed.verdict, what),
             Some(reason) => ("unavailable".to_owned(), format!("{what} [{reason}]")),
         };
-        let what = visible(&what).replace('\n', " ");
-        vec![visible(&entry.spec().name), verdict, what]
+        vec![in_line(&entry.spec().name), verdict, in_line(&what)]
     });
     table::print(&["tool", "policy", "what it does"], rows);
     Ok(0)
@@ -162,8 +161,9 @@ fn show_one(seat: &Seat, name: &str, as_json: bool) -> Result<u8> {
         return Ok(0);
     }
     let spec = entry.spec();
-    print::line(&format!("{}{}", print::bold(&spec.name), aliases(&entry)));
-    print::line(&format!("\n{}\n", spec.description));
+    let name = print::bold(&in_line(&spec.name));
+    print::line(&format!("{name}{}", in_line(&aliases(&entry))));
+    print::line(&format!("\n{}\n", described(&entry)));
     let facts = [
         ("policy", listed.verdict),
         (
@@ -172,7 +172,7 @@ fn show_one(seat: &Seat, name: &str, as_json: bool) -> Result<u8> {
         ),
         ("risk", word(&spec.risk)),
         ("repeat", word(&spec.repeat)),
-        ("effects", or_dash(spec.side_effects.join("; "))),
+        ("effects", or_dash(in_line(&spec.side_effects.join("; ")))),
         (
             "needs",
             or_dash(
@@ -264,13 +264,28 @@ fn parameters(schema: &Value) -> Vec<Vec<String>> {
             };
             let what = property["description"].as_str().unwrap_or_default();
             vec![
-                name.clone(),
-                kind,
+                in_line(name),
+                in_line(&kind),
                 needed.to_owned(),
-                what.replace('\n', " "),
+                in_line(what),
             ]
         })
         .collect()
+}
+
+/// What a tool does. A stranger's words stand behind a bar, so that no line passes for ours.
+fn described(entry: &Entry) -> String {
+    let text = visible(&entry.spec().description);
+    match entry.source() {
+        Source::Builtin => text,
+        _ if text.is_empty() => "(it says nothing)".to_owned(),
+        _ => format!("│ {}", text.replace('\n', "\n│ ")),
+    }
+}
+
+/// On one line, with nothing hidden.
+fn in_line(text: &str) -> String {
+    visible(text).replace('\n', " ")
 }
 
 fn word(value: &impl Serialize) -> String {

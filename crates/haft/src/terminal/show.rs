@@ -11,12 +11,32 @@ use super::{fail, print};
 /// One JSON document on standard output, indented where a person reads it.
 pub(crate) fn json(value: &impl Serialize) -> Result<()> {
     let mut text = if std::io::stdout().is_terminal() {
-        serde_json::to_vec_pretty(value)?
+        escaped(&serde_json::to_string_pretty(value)?)
     } else {
-        serde_json::to_vec(value)?
+        serde_json::to_string(value)?
     };
-    text.push(b'\n');
-    Ok(print::raw(&text)?)
+    text.push('\n');
+    Ok(print::raw(text.as_bytes())?)
+}
+
+/// The same JSON, with what would hide or repaint text on a terminal spelled out as JSON does.
+fn escaped(json: &str) -> String {
+    if haft_runtime::visible(json) == json {
+        return json.to_owned();
+    }
+    let mut shown = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        let mut room = [0; 4];
+        let alone: &str = c.encode_utf8(&mut room);
+        match haft_runtime::visible(alone) == alone {
+            true => shown.push(c),
+            false => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| shown.push_str(&format!("\\u{unit:04x}"))),
+        }
+    }
+    shown
 }
 
 pub(crate) fn heading(outcome: &Outcome) {
@@ -101,5 +121,21 @@ fn print_text(text: &str) -> Result<()> {
     match written {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hides_in_json_and_it_says_the_same() {
+        let value = serde_json::json!({"a": "x\u{202e}y\u{9b}\u{e0041}", "b": "plain \u{e4}\n"});
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let shown = escaped(&text);
+        assert_eq!(haft_runtime::visible(&shown), shown);
+        assert!(shown.contains("x\\u202ey\\u009b\\udb40\\udc41"), "{shown}");
+        let read: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(read, value);
     }
 }

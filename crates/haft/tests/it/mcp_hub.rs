@@ -98,6 +98,31 @@ fn what_a_server_says_of_itself_is_told_as_its_own_words() {
 }
 
 #[test]
+fn nothing_that_a_server_describes_repaints_a_terminal() {
+    let place = place(&[("a", &["hides"])]);
+    place.run(["mcp", "test", "a"]).exits(0);
+    let show = ["tools", "show", "mcp.a.hello"];
+    for words in [
+        &["tools"][..],
+        &show,
+        &["tools", "search", "say hello"],
+        &["tools", "categories"],
+        &["mcp", "list"],
+    ] {
+        let ran = place.run(words);
+        let said = format!("{}{}", ran.exits(0).out, ran.err);
+        let hidden = ['\u{202e}', '\u{1b}', '\u{200b}'];
+        assert!(!said.contains(hidden), "{words:?}: {said}");
+    }
+    place
+        .run(show)
+        .exits(0)
+        .says("│ Say hello\\u{202e}\\u{1b}[2K.\n│ policy  allow")
+        .says("name\\u{202e}")
+        .says("who\\u{200b} it is");
+}
+
+#[test]
 fn servers_are_stopped_all_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let words = ["meets", folder.path().to_str().unwrap(), "3"];
