@@ -17,7 +17,7 @@ use rmcp::service::ServiceError;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use tokio::sync::{Mutex as AsyncMutex, Notify, oneshot};
 
 use super::garbled;
 
@@ -35,6 +35,7 @@ pub(super) struct Lane {
     next: AtomicU64,
     /// Lines that went to rmcp
     passed: AtomicU64,
+    ended: Notify,
 }
 
 impl Lane {
@@ -44,6 +45,7 @@ impl Lane {
             waiting: Mutex::new(Some(HashMap::new())),
             next: AtomicU64::new(FIRST),
             passed: AtomicU64::new(0),
+            ended: Notify::new(),
         })
     }
 
@@ -145,6 +147,19 @@ impl Lane {
     /// Nothing comes in any more: nobody needs to wait.
     pub(super) fn close(&self) {
         self.lock().take();
+        self.ended.notify_waiters();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().is_none()
+    }
+
+    /// Resolves once nothing comes in any more.
+    pub(super) async fn closed(&self) {
+        let ended = self.ended.notified();
+        if !self.is_closed() {
+            ended.await;
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<Answer>>>> {

@@ -1,14 +1,17 @@
 //! Messages that are too large. One that is skipped in silence would be waited for until the
-//! deadline, so its place is taken by an error for the call it answers.
+//! deadline, so its place is taken by an error for the call it answers. One that does not come to an
+//! end would swallow all that follows, so it is the end of the connection.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use haft_host::Reader;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::{Instant, Sleep};
 
 use super::garbled::{self, id_of};
 use super::lane::Lane;
@@ -21,6 +24,10 @@ const ENDS: usize = 1024;
 const CHUNK: usize = 64 * 1024;
 /// Bytes of a buffer that stay for the next message.
 const KEPT: usize = 1024 * 1024;
+/// Bytes after which nobody waits for the end of a message any more, and silence after which nobody
+/// does where it is too large already.
+const ENDLESS: usize = 8 * MESSAGE;
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// The error in the place of an answer that is too large.
 pub(super) fn stand_in(id: &Value) -> String {
@@ -44,9 +51,15 @@ pub(super) struct Lines {
     length: usize,
     /// The end of one that is too large
     tail: Vec<u8>,
+    /// The call that it answers has heard of that
+    told: bool,
+    /// When it has gone on for long enough
+    overdue: Option<Pin<Box<Sleep>>>,
     /// What waits to be handed on
     waiting: Vec<u8>,
     given: usize,
+    /// Nothing more is read
+    over: bool,
 }
 
 impl Lines {
@@ -58,8 +71,11 @@ impl Lines {
             line: Vec::new(),
             length: 0,
             tail: Vec::new(),
+            told: false,
+            overdue: None,
             waiting: Vec::new(),
             given: 0,
+            over: false,
         }
     }
 
@@ -73,7 +89,15 @@ impl Lines {
             if self.length <= MESSAGE {
                 self.line.extend_from_slice(part);
             } else {
-                self.line.truncate(ENDS);
+                if self.tail.is_empty() {
+                    self.line.truncate(ENDS);
+                    self.line.shrink_to(ENDS);
+                    // Where the id comes after the result, its end has to be waited for.
+                    self.told = id_of(&self.line, &[]).is_some_and(|id| {
+                        self.give(stand_in(&id));
+                        true
+                    });
+                }
                 self.tail.extend_from_slice(part);
                 let excess = self.tail.len().saturating_sub(ENDS);
                 self.tail.drain(..excess);
@@ -86,14 +110,11 @@ impl Lines {
 
     fn end(&mut self) {
         if self.length > MESSAGE {
-            let id = id_of(&self.line, &self.tail);
-            self.line.clear();
+            let id = id_of(&self.line, &self.tail).filter(|_| !self.told);
             if let Some(id) = id {
-                self.line.extend_from_slice(stand_in(&id).as_bytes());
-                self.line.push(b'\n');
+                self.give(stand_in(&id));
             }
-        }
-        if !self.line.is_empty() && !self.lane.takes(&self.line) {
+        } else if !self.lane.takes(&self.line) {
             match garbled::stand_in(&self.line) {
                 Some(instead) => self.waiting.extend_from_slice((instead + "\n").as_bytes()),
                 None => self.waiting.extend_from_slice(&self.line),
@@ -104,6 +125,29 @@ impl Lines {
         self.line.shrink_to(KEPT);
         self.length = 0;
         self.tail.clear();
+        self.told = false;
+        self.overdue = None;
+    }
+
+    /// Hand on a line of our own.
+    fn give(&mut self, mut line: String) {
+        line.push('\n');
+        if !self.lane.takes(line.as_bytes()) {
+            self.waiting.extend_from_slice(line.as_bytes());
+        }
+    }
+
+    /// Whether a line that is too large goes on for ever.
+    fn is_endless(&mut self, cx: &mut Context<'_>, read: bool) -> bool {
+        if self.length <= MESSAGE {
+            return false;
+        }
+        let sleep = || Box::pin(tokio::time::sleep(SILENCE));
+        let overdue = self.overdue.get_or_insert_with(sleep);
+        if read {
+            overdue.as_mut().reset(Instant::now() + SILENCE);
+        }
+        overdue.as_mut().poll(cx).is_ready() || self.length > ENDLESS
     }
 }
 
@@ -122,6 +166,10 @@ impl AsyncRead for Lines {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         loop {
+            if this.over && this.waiting.is_empty() {
+                this.lane.close();
+                return Poll::Ready(Ok(()));
+            }
             if this.given < this.waiting.len() {
                 let more = &this.waiting[this.given..];
                 let more = &more[..more.len().min(buffer.remaining())];
@@ -140,10 +188,10 @@ impl AsyncRead for Lines {
             let filled = read.filled().len();
             this.take(&space[..filled]);
             this.space = space;
-            ready!(polled)?;
-            if filled == 0 {
-                this.lane.close();
-                return Poll::Ready(Ok(()));
+            this.over |= this.is_endless(cx, filled > 0);
+            if !this.over {
+                ready!(polled)?;
+                this.over = filled == 0;
             }
         }
     }
@@ -180,6 +228,27 @@ mod tests {
         assert!(lines[1].contains("\"id\":7,\"error\""), "{}", lines[1]);
         assert!(lines[2].contains("\"id\":\"b\",\"error\""), "{}", lines[2]);
         assert_eq!(lines[3], "{\"a\":2}");
+    }
+
+    #[tokio::test]
+    async fn what_never_ends_is_told_and_ends_the_connection() {
+        let (reader, mut writer) = tokio::io::duplex(CHUNK);
+        let lane = Lane::new(Box::new(tokio::io::sink()));
+        let mut lines = Lines::new(Box::new(reader), lane.clone());
+        let beginning = format!("{{\"id\":7,\"result\":\"{}", "x".repeat(MESSAGE));
+        let writing = tokio::spawn(async move {
+            tokio::io::AsyncWriteExt::write_all(&mut writer, beginning.as_bytes())
+                .await
+                .unwrap();
+            writer
+        });
+        let mut told = String::new();
+        lines.read_to_string(&mut told).await.unwrap();
+        assert!(told.contains("\"id\":7,\"error\""), "{told}");
+        assert!(lane.is_closed());
+        assert!(lines.line.capacity() < KEPT && lines.tail.capacity() < KEPT);
+        // It has not gone away by itself.
+        drop(writing.await.unwrap());
     }
 
     #[tokio::test]

@@ -109,7 +109,10 @@ pub(super) struct Running {
 
 impl Running {
     pub(super) fn is_over(&self) -> bool {
-        self.service.is_transport_closed() || self.service.is_closed()
+        let lane = self.asking.lane.as_ref();
+        lane.is_some_and(|lane| lane.is_closed())
+            || self.service.is_transport_closed()
+            || self.service.is_closed()
     }
 
     /// How much a program has said beside its answers to calls.
@@ -339,18 +342,35 @@ impl Remote {
         }
     }
 
+    /// The connection is over: whatever is left of the program ends with it.
+    async fn lose(&self, running: Arc<Running>) {
+        let mut state = self.state.lock().await;
+        let is_it = |held: &Arc<Running>| Arc::ptr_eq(held, &running);
+        if state.running.as_ref().is_some_and(is_it) {
+            state.running = None;
+            state.failed();
+        }
+        let partner = running
+            .partner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(partner);
+    }
+
     /// Let the server go.
     pub(super) async fn stop(&self) {
         let running = self.state.lock().await.running.take();
         let Some(running) = running else {
             return;
         };
-        running.service.cancellation_token().cancel();
+        // Taken first: who sees the connection end ends what is left of the program at once.
         let partner = running
             .partner
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
+        running.service.cancellation_token().cancel();
         drop(running);
         if let Some(partner) = partner {
             partner.farewell().await;
@@ -371,17 +391,31 @@ impl State {
     }
 }
 
-/// Look after a running server: fetch its list when that changes, stop it when it is not used.
+/// Look after a running server: fetch its list when that changes, stop it when it is not used, and
+/// end what is left of it when it has gone.
 async fn watch(remote: Weak<Remote>, running: Weak<Running>) {
     loop {
-        let (shared, left) = {
+        let (shared, lane, left) = {
             let (Some(remote), Some(running)) = (remote.upgrade(), running.upgrade()) else {
                 return;
             };
             let used = *running.used.lock().unwrap_or_else(PoisonError::into_inner);
-            (running.shared.clone(), used + remote.spec.idle)
+            let lane = running.asking.lane.clone();
+            (running.shared.clone(), lane, used + remote.spec.idle)
+        };
+        let gone = async {
+            match &lane {
+                Some(lane) => lane.closed().await,
+                None => std::future::pending().await,
+            }
         };
         let changed = tokio::select! {
+            () = gone => {
+                if let (Some(remote), Some(held)) = (remote.upgrade(), running.upgrade()) {
+                    remote.lose(held).await;
+                }
+                return;
+            }
             () = shared.changed.notified() => true,
             () = tokio::time::sleep_until(left) => false,
         };

@@ -109,6 +109,15 @@ impl Faulty {
         }
     }
 
+    /// Whether there is a process of the server.
+    fn is_running(&self) -> bool {
+        let script = self.folder.path().join("state").display().to_string();
+        let found = std::process::Command::new("pgrep")
+            .args(["-f", &script])
+            .output();
+        !found.unwrap().stdout.is_empty()
+    }
+
     pub(crate) async fn call(&self) -> Outcome {
         let call = Call::new("mcp.faulty.work", json!({}));
         self.runtime.call(&self.session, call).await
@@ -195,6 +204,20 @@ async fn an_answer_without_end_is_refused() {
     call.timeout = Some(Duration::from_secs(5));
     let outcome = faulty.runtime.call(&faulty.session, call).await;
     assert!(!outcome.ok, "{}", told(&outcome));
+    faulty.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_ends_a_line_is_stopped() {
+    let faulty = Faulty::new("endless").await;
+    let outcome = faulty.call().await;
+    let error = outcome.error.as_ref().unwrap();
+    assert!(error.message.contains("larger than"), "{error:?}");
+    while faulty.is_running() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let outcome = faulty.call().await;
+    assert!(outcome.ok, "{outcome:?}");
     faulty.fleet.stop().await;
 }
 
@@ -396,11 +419,7 @@ async fn tools_are_known_without_the_server_and_nothing_is_left_behind() {
     faulty.fleet.stop().await;
     assert!(faulty.runtime.registry().has("mcp.faulty.work"));
     assert!(haft_host::settle(Duration::from_secs(30)));
-    let script = faulty.folder.path().join("state").display().to_string();
-    let running = std::process::Command::new("pgrep")
-        .args(["-f", &script])
-        .output();
-    assert!(running.unwrap().stdout.is_empty());
+    assert!(!faulty.is_running());
 }
 
 #[tokio::test]

@@ -143,6 +143,14 @@ def call(request):
         answer(request)
     elif MODE == "huge":
         answer(request, "x" * 100_000_000)
+    elif MODE == "endless":
+        if os.path.exists(STATE):
+            return answer(request)
+        open(STATE, "w").close()
+        sys.stdout.write('{"jsonrpc":"2.0","id":%d,"result":{"x":"' % request["id"])
+        for _ in range(100):
+            sys.stdout.write("x" * 1_000_000)
+        sys.stdout.flush()
     elif MODE == "dies":
         if not os.path.exists(STATE):
             open(STATE, "w").close()
