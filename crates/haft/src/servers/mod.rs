@@ -326,7 +326,8 @@ impl Kept {
 
     fn drop_kept(&self, kind: &'static str, server: &str) -> Result<()> {
         let name = server.to_owned();
-        let is_one = move |found: &str| found.split('#').next() == Some(&name);
+        // The record of one server, or all of a name.
+        let is_one = move |found: &str| found == name || found.split('#').next() == Some(&name);
         let kept = haft_store::Values::peek(self.home.path(), kind);
         if kept.is_ok_and(|kept| !kept.iter().any(|(found, _)| is_one(found))) {
             return Ok(());

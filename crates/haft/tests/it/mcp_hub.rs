@@ -260,6 +260,19 @@ fn the_list_tells_how_servers_do() {
     assert!(row("moody").contains("ready"), "{}", row("moody"));
 }
 
+#[test]
+fn why_a_server_failed_is_forgotten_once_it_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("there");
+    let place = place(&[("a", &["shy", file.to_str().unwrap()])]);
+    place.run(["mcp", "test", "a"]).exits(1);
+    let failure = || list_json(&place)[0]["health"]["failure"].clone();
+    assert!(failure().is_object(), "{}", failure());
+    fs::write(&file, "").unwrap();
+    place.run(["mcp", "test", "a"]).exits(0);
+    assert_eq!(failure(), Value::Null);
+}
+
 fn list_json(place: &Place) -> Value {
     place.run(["mcp", "list", "--json"]).exits(0).json()
 }

@@ -8,6 +8,7 @@ complains VARIABLE   says on standard error what the variable holds, and serves
 dies VARIABLE        says so, and ends before it was greeted
 counts               tells of its progress before it answers
 speaks               says much of itself, and wants to be obeyed
+shy FILE             ends before it was greeted, unless there is the file
 hides                describes its tool with what repaints a terminal
 """
 
@@ -56,6 +57,8 @@ def result(request):
 if TEMPER in ("complains", "dies"):
     print(f"I was told {os.environ[REST[0]]}, no more", file=sys.stderr, flush=True)
 if TEMPER == "dies":
+    sys.exit(1)
+if TEMPER == "shy" and not os.path.exists(REST[0]):
     sys.exit(1)
 for line in sys.stdin:
     request = json.loads(line)
