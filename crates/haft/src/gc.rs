@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::recording::failed;
+use crate::servers::forgotten;
 use crate::wiring::House;
 
 /// One kind of thing: how much there is, and how much of it goes.
@@ -100,6 +101,10 @@ impl House {
         all += of(listed);
         gone += of(unlisted);
         report.add("changes to undo", all, gone);
+
+        let workspace = &self.loaded.workspace;
+        let (all, gone) = forgotten::sweep(&self.home, workspace, &self.recording, dry_run)?;
+        report.add("what MCP servers offer", all, gone);
 
         let swept = of(blobs.sweep(dry_run).map_err(failed)?);
         report.add("files nobody needs", swept, swept);

@@ -145,7 +145,9 @@ impl House {
         let hands = Hands {
             processes: processes.clone(),
             records: Arc::new(
-                servers::Kept::new(&home, recording.clone()).anew(wants.browser.is_some()),
+                servers::Kept::new(&home, recording.clone())
+                    .seen_from(&loaded.workspace)
+                    .anew(wants.browser.is_some()),
             ),
             browser: wants.browser,
         };

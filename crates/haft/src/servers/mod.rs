@@ -3,6 +3,7 @@
 //! beside.
 
 mod fill;
+pub(crate) mod forgotten;
 pub(crate) mod project;
 pub(crate) mod switched;
 
@@ -28,6 +29,8 @@ const FILE: &str = "mcp-servers.json";
 const MANIFEST: &str = "mcp-manifest";
 /// Why a server could not be reached.
 const FAILURE: &str = "mcp-failure";
+/// The workspace from which it was last looked at.
+const PLACE: &str = "mcp-place";
 const LARGEST: u64 = 1 << 20;
 const TIMEOUT_MS: u64 = 60_000;
 const IDLE_MS: u64 = 300_000;
@@ -258,6 +261,7 @@ fn http(
 pub(crate) struct Kept {
     home: Home,
     recording: Arc<Recording>,
+    workspace: Option<String>,
     /// A person logs in anew: the login that is there is neither used nor touched
     anew: bool,
 }
@@ -301,8 +305,15 @@ impl Kept {
         Kept {
             home: home.clone(),
             recording,
+            workspace: None,
             anew: false,
         }
+    }
+
+    /// Seen from a workspace.
+    pub(crate) fn seen_from(mut self, workspace: &Path) -> Self {
+        self.workspace = workspace.to_str().map(str::to_owned);
+        self
     }
 
     /// For a person who logs in, whatever login there is.
@@ -321,7 +332,8 @@ impl Kept {
     /// Forget what the servers of a name offer, and why they were not there.
     pub(crate) fn forget(&self, server: &str) -> Result<()> {
         self.drop_kept(MANIFEST, server)?;
-        self.drop_kept(FAILURE, server)
+        self.drop_kept(FAILURE, server)?;
+        self.drop_kept(PLACE, server)
     }
 
     fn drop_kept(&self, kind: &'static str, server: &str) -> Result<()> {
@@ -370,6 +382,9 @@ impl Records for Kept {
             Record::Manifest => MANIFEST,
         };
         if let Ok(values) = self.recording.values() {
+            if let Some(workspace) = &self.workspace {
+                values.put_soon(PLACE, server, workspace.clone().into_bytes());
+            }
             let _ = values.put(kind, server, bytes.to_vec()).wait();
         }
     }

@@ -46,6 +46,53 @@ fn nothing_yet() {
 }
 
 #[test]
+fn what_is_known_of_servers_goes_with_them() {
+    const MOODY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/moody.py");
+    let place = Place::new();
+    let config = |servers: &[&str]| {
+        let server = json!({"command": "python3", "args": [MOODY, "plain"]});
+        let servers = servers
+            .iter()
+            .map(|name| ((*name).to_owned(), server.clone()));
+        let servers: serde_json::Map<String, Value> = servers.collect();
+        place.config(&json!({"mcp": {"servers": servers}}).to_string());
+    };
+    config(&["a", "b"]);
+    let project = json!({"mcpServers": {"c": {"command": "python3", "args": [MOODY, "plain"]}}});
+    place.file(".mcp.json", project.to_string());
+    place.run(["trust", "--yes"]).exits(0);
+    for name in ["a", "b", "c"] {
+        place.run(["mcp", "test", name]).exits(0);
+    }
+    let known = |flags: &[&str]| {
+        let report = gc(&place, flags);
+        let part = part(&report, "what MCP servers offer");
+        (part["count"].clone(), part["goes"].clone())
+    };
+    assert_eq!(known(&[]), (json!(3), json!(0)));
+    config(&["a"]);
+    // What waits for trust may say anything, so nothing goes that could be there.
+    place.file(".mcp.json", format!("{project} "));
+    assert_eq!(known(&[]), (json!(3), json!(0)));
+    place.run(["trust", "--yes"]).exits(0);
+    assert_eq!(known(&["--dry-run"]), (json!(3), json!(1)));
+    assert_eq!(known(&[]), (json!(3), json!(1)));
+    assert_eq!(known(&[]), (json!(2), json!(0)));
+    // Seen from elsewhere, the server of this workspace is still configured here.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let report = |flags: &[&str]| {
+        let mut command = place.haft();
+        command.current_dir(elsewhere.path());
+        let ran = crate::place::finish(command.args(["gc", "--json"]).args(flags));
+        let report: Value = serde_json::from_str(&ran.exits(0).out).unwrap();
+        part(&report, "what MCP servers offer")["goes"].clone()
+    };
+    assert_eq!(report(&[]), 0);
+    fs::remove_file(place.workspace.join(".mcp.json")).unwrap();
+    assert_eq!(report(&[]), 1);
+}
+
+#[test]
 fn a_result_lies_among_the_blobs_and_is_read_in_the_next_process() {
     let place = Place::new();
     let handle = long_result(&place);
