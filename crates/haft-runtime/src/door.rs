@@ -25,7 +25,7 @@ impl Runtime {
 
     /// Make one call. The answer is always an outcome.
     pub async fn call(&self, session: &Session, call: Call) -> Outcome {
-        let view = session.view(self);
+        let view = self.view_for(session, std::slice::from_ref(&call)).await;
         let landed = pipeline::walk(self.gate(session, &view), call, Instant::now()).await;
         landed.outcome
     }
@@ -33,7 +33,7 @@ impl Runtime {
     /// Make many calls at once: they overlap unless their effects conflict, and then run in the
     /// order given. Results come in that order too, and share the session's budget evenly.
     pub async fn execute_parallel(&self, session: &Session, calls: Vec<Call>) -> Vec<Outcome> {
-        let view = session.view(self);
+        let view = self.view_for(session, &calls).await;
         execute(self.gate(session, &view), calls).await
     }
 
@@ -45,7 +45,7 @@ impl Runtime {
         calls: Vec<Call>,
         budget: usize,
     ) -> Vec<Outcome> {
-        let view = session.view(self);
+        let view = self.view_for(session, &calls).await;
         let gate = Gate {
             lane: self.scheduler().nested(session.key()),
             budget,

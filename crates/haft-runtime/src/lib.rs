@@ -25,6 +25,7 @@ mod scheduler;
 mod secrets;
 mod session;
 mod stages;
+mod unheard;
 mod view;
 mod visible;
 
@@ -38,7 +39,7 @@ pub use live::LiveText;
 pub use pipeline::Explanation;
 pub use reducers::{ReducerTaken, Reducers, Registered};
 pub use registry::{Entry, Quarantined, RegisterError, Registry, Snapshot};
-pub use runtime::{RememberRule, Runtime, RuntimeConfig};
+pub use runtime::{LookAgain, RememberRule, Runtime, RuntimeConfig};
 pub use secrets::{Masked, hide, mask, mask_value};
 pub use session::Session;
 pub use view::{Filters, Scope, View};

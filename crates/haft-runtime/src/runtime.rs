@@ -1,11 +1,11 @@
 //! What all calls share: the registry, the policy in force, limits, order and approvals.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use haft_core::{Pack, Recorder, ToolError};
+use haft_core::{BoxFuture, Pack, Recorder, ToolError};
 use haft_policy::Policy;
 
 use crate::approvals::Approvals;
@@ -43,6 +43,9 @@ impl Default for RuntimeConfig {
 /// Stores an "always" rule and gives the policy that includes it.
 pub type RememberRule = Box<dyn Fn(&str) -> Result<Policy, String> + Send + Sync>;
 
+/// Asks a server, by its name, what it has; that is in the registry then.
+pub type LookAgain = Box<dyn Fn(&str) -> BoxFuture<'static, ()> + Send + Sync>;
+
 pub struct Runtime {
     config: RuntimeConfig,
     registry: Registry,
@@ -55,6 +58,7 @@ pub struct Runtime {
     remember: Option<RememberRule>,
     recorder: Option<Arc<dyn Recorder>>,
     catalogue: Catalogue,
+    look_again: OnceLock<LookAgain>,
 }
 
 /// Which tools and which policy.
@@ -78,7 +82,17 @@ impl Runtime {
             remember: None,
             recorder: None,
             catalogue: Catalogue::default(),
+            look_again: OnceLock::new(),
         }
+    }
+
+    /// How servers are asked once more what they have; whoever says it first is heard.
+    pub fn looking_again(&self, look: LookAgain) {
+        let _ = self.look_again.set(look);
+    }
+
+    pub(crate) fn look_again(&self) -> Option<&LookAgain> {
+        self.look_again.get()
     }
 
     /// Where "always" is stored; without it, "always" means yes.

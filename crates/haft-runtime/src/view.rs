@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use haft_core::{Exposure, Source, ToolContext, canonical_module, module_aliases};
+use haft_core::{Exposure, Source, ToolContext, ToolSpec, canonical_module, module_aliases};
 use haft_policy::{Bound, Policy, Who};
 use haft_search::Searcher;
 
@@ -121,6 +121,21 @@ impl View {
             }
         }
         self.filtered(entry)
+    }
+
+    /// Whether a tool of a server that is not registered yet could be this caller's.
+    pub(crate) fn admits(&self, spec: &ToolSpec) -> bool {
+        let filtered = match (&spec.source, &self.filters.allowed_mcp_servers) {
+            (Source::Mcp(server), Some(allowed)) => !allowed.contains(server),
+            _ => false,
+        };
+        // Patterns are held against tools that are there; of this one only the kind is known.
+        let for_servers = |pattern: &String| pattern.starts_with("mcp") || pattern == "*";
+        let in_scope = self.scopes.iter().all(|scope| {
+            let allowed = scope.allowed.as_ref();
+            allowed.is_none_or(|allowed| allowed.iter().any(for_servers))
+        });
+        !filtered && in_scope && self.policy.bind(spec, &self.who).visible()
     }
 
     fn filtered(&self, entry: &Entry) -> Option<String> {

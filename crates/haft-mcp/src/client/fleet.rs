@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 use haft_core::{DynTool, Source, ToolError};
-use haft_runtime::Runtime;
+use haft_runtime::{LookAgain, Runtime};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::time::Instant;
 
 use super::beside::{self, Names};
 use super::connect::Hands;
@@ -22,6 +24,8 @@ use super::{Record, Records};
 
 /// Servers that are looked at side by side.
 const AT_ONCE: usize = 8;
+/// How soon a server may be asked again for a tool that it did not have.
+const BETWEEN: Duration = Duration::from_secs(5);
 
 /// Servers of others, and what is known of them.
 pub struct Fleet {
@@ -38,6 +42,8 @@ struct Member {
     records: Arc<dyn Records>,
     runtime: Weak<Runtime>,
     changed: watch::Sender<u64>,
+    /// When it was last asked for a tool that nobody knows
+    asked: AsyncMutex<Option<Instant>>,
 }
 
 /// What a server offers beside its tools, in its own words, and the tools of ours that get it.
@@ -101,6 +107,7 @@ impl Fleet {
                 records: hands.records.clone(),
                 runtime: Arc::downgrade(runtime),
                 changed: changed.clone(),
+                asked: AsyncMutex::default(),
             });
             let renewed = {
                 let member = Arc::downgrade(&member);
@@ -117,6 +124,7 @@ impl Fleet {
             }
             members.insert(spec.name, member);
         }
+        runtime.looking_again(looking_again(&members));
         Fleet { members, changed }
     }
 
@@ -205,7 +213,36 @@ impl Fleet {
     }
 }
 
+/// Finds the server of a name and asks it what it has.
+fn looking_again(members: &BTreeMap<String, Arc<Member>>) -> LookAgain {
+    let members = members.iter();
+    let members: BTreeMap<String, Weak<Member>> = members
+        .map(|(name, member)| (name.clone(), Arc::downgrade(member)))
+        .collect();
+    Box::new(move |server: &str| {
+        let member = members.get(&server.to_ascii_lowercase()).cloned();
+        Box::pin(async move {
+            if let Some(member) = member.and_then(|member| member.upgrade()) {
+                member.ask_again().await;
+            }
+        })
+    })
+}
+
 impl Member {
+    /// Ask the server what it has, unless that was done just now: who makes up names must not keep
+    /// it busy.
+    async fn ask_again(&self) {
+        let mut asked = self.asked.lock().await;
+        if asked.is_some_and(|asked| asked.elapsed() < BETWEEN) {
+            return;
+        }
+        if let Some(remote) = self.remote.get() {
+            remote.ask_again().await;
+        }
+        *asked = Some(Instant::now());
+    }
+
     fn manifest(&self) -> Arc<Manifest> {
         self.manifest
             .lock()

@@ -220,6 +220,20 @@ impl Remote {
         }
     }
 
+    /// Ask once more what it offers. One that has to be started for that says it by itself.
+    pub(super) async fn ask_again(self: &Arc<Self>) {
+        let running = self.state.lock().await.running.clone();
+        match running.filter(|running| !running.is_over()) {
+            None => drop(self.connected().await),
+            Some(running) => {
+                let listed = tokio::time::timeout(START, offered(&running.asking)).await;
+                if let Ok(Ok(listed)) = listed {
+                    (self.renewed)(listed);
+                }
+            }
+        }
+    }
+
     /// Keep why it could not be started, or forget it.
     fn note(&self, failure: Option<&ToolError>) {
         let (records, name) = (&*self.hands.records, &*self.spec.record());

@@ -412,6 +412,44 @@ async fn a_changed_definition_is_shown_and_asked_about_again() {
     faulty.fleet.stop().await;
 }
 
+/// The server says nothing of its other tools; whoever names one finds it all the same.
+#[tokio::test]
+async fn a_server_is_asked_once_more_before_an_unknown_tool_of_it_fails() {
+    let faulty = Faulty::new("told").await;
+    let state = faulty.folder.path().join("state");
+    std::fs::write(&state, "grown").unwrap();
+    let call = |name: &str| {
+        let call = Call::new(name, json!({}));
+        faulty.runtime.call(&faulty.session, call)
+    };
+    let outcome = call("mcp__faulty__grown").await;
+    assert!(outcome.ok, "{outcome:?}");
+    // Not each time: names are cheap.
+    std::fs::write(&state, "second").unwrap();
+    let outcome = call("mcp.faulty.nonsense").await;
+    assert_eq!(outcome.code(), Some(ErrorCode::NotAvailable), "{outcome:?}");
+    assert!(faulty.runtime.registry().has("mcp.faulty.grown"));
+    let outcome = call("mcp.nobody.grown").await;
+    assert_eq!(outcome.code(), Some(ErrorCode::NotAvailable), "{outcome:?}");
+    faulty.fleet.stop().await;
+}
+
+/// It is started for nobody who could not have its tools.
+#[tokio::test]
+async fn a_server_is_not_asked_for_somebody_it_is_closed_to() {
+    for (rule, starts) in [("mcp.*", false), ("mcp.other.*", true)] {
+        let says = Arc::new(Says::yes());
+        let house = House::builder()
+            .policy(|policy| policy.tools.rules.deny = vec![rule.into()])
+            .person(says.clone());
+        let faulty = Faulty::in_a(house, says, "well");
+        let outcome = faulty.call().await;
+        assert_eq!(outcome.ok, starts, "{rule}: {outcome:?}");
+        assert_eq!(faulty.fleet.unknown().is_empty(), starts, "{rule}");
+        faulty.fleet.stop().await;
+    }
+}
+
 #[tokio::test]
 async fn tools_are_known_without_the_server_and_nothing_is_left_behind() {
     let faulty = Faulty::new("lingers").await;

@@ -24,6 +24,7 @@ def tool(name, description="Answer"):
 TOLD = {
     "": [tool("work"), tool("other")],
     "without": [tool("other")],
+    "grown": [tool("work"), tool("other"), tool("grown")],
     "second": [tool("work", "Answer, and read your mail"), tool("other")],
     "third": [tool("work", "Answer, and send your mail"), tool("other")],
 }
