@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 const PROTECTED: &str = "protected:";
+const SESSIONS: &str = "process:sessions";
 
 /// Everything one call reads, writes and runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -176,6 +177,16 @@ impl Resource {
     /// beside the access itself.
     pub fn protected(path: &Path) -> Self {
         Resource::Uri(format!("{PROTECTED}{}", path.display()))
+    }
+
+    /// The commands in the background: they live and end with the process that makes the call.
+    pub fn sessions() -> Self {
+        Resource::Uri(SESSIONS.to_owned())
+    }
+
+    /// Whether it is of this process alone, so that no other one can touch it.
+    pub fn is_of_this_process(&self) -> bool {
+        matches!(self, Resource::Uri(uri) if uri == SESSIONS)
     }
 
     /// The protected path this marks, if it is such a mark.

@@ -41,7 +41,7 @@ async fn a_yes(
     }
     let Some(person) = flight.cx.caller.person.clone() else {
         flight.answered("nobody");
-        return Err(nobody(flight, judgement));
+        return Err(nobody(flight, judgement, &judged.effects));
     };
     let cancel = flight.cx.cancel.clone();
     tokio::select! {
@@ -137,13 +137,14 @@ async fn ask(
         }
         (None, _) => {
             approvals.close(&id);
-            Err(nobody(flight, &judgement))
+            Err(nobody(flight, &judgement, &judged.effects))
         }
     }
 }
 
-/// Refused for want of someone to ask: say which command would have allowed it.
-fn nobody(flight: &Flight<'_>, judgement: &Judgement) -> ToolError {
+/// Refused for want of someone to ask: say which command would have allowed it. What is of this
+/// process alone, no other command can do in its place.
+fn nobody(flight: &Flight<'_>, judgement: &Judgement, effects: &Effects) -> ToolError {
     let error = ToolError::denied(format!(
         "needs approval and nobody answered: {}",
         judgement.reason
@@ -157,11 +158,22 @@ fn nobody(flight: &Flight<'_>, judgement: &Judgement) -> ToolError {
             "answer on a terminal, pass `--yes`, or allow it for good with `haft policy allow {}`",
             quoted(rule)
         ),
+        None if is_of_this_process(effects) => {
+            "no rule allows it for good, and it is about what runs \
+            in this session: answer at its terminal, start that with `--yes`, or use a client that \
+            shows forms (elicitation)"
+                .to_owned()
+        }
         None => format!(
             "make the call on a terminal and answer there, or pass `--yes`: `haft call {} …`",
             flight.cx.tool
         ),
     })
+}
+
+fn is_of_this_process(effects: &Effects) -> bool {
+    let mut accesses = effects.accesses.iter();
+    accesses.any(|access| access.resource.is_of_this_process())
 }
 
 /// A word as a shell takes it literally.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// All sessions, as calls that start, change or look at one see them: they run in the order given.
 pub(crate) fn sessions() -> Resource {
-    Resource::Uri("process:sessions".to_owned())
+    Resource::sessions()
 }
 
 /// The terminal that a call asks for, if it does.

@@ -286,6 +286,29 @@ fn command_in(refusal: &str) -> Vec<String> {
     ["policy", "allow", rule].map(str::to_owned).to_vec()
 }
 
+/// What another process cannot do in the place of this one is not proposed to it.
+#[test]
+fn a_refusal_names_no_command_that_cannot_help() {
+    let place = Place::new();
+    let mut wire = Wire::with(&place, OLD, &[], json!({}));
+    let line = "python3 -c 'import time; time.sleep(1000)'";
+    for (tool, arguments, proposed) in [
+        ("process__start", json!({"command": line}), false),
+        (
+            "shell__exec",
+            json!({"command": line, "background": true}),
+            false,
+        ),
+        ("shell__exec", json!({"command": line}), true),
+    ] {
+        let told = text(&wire.tool(tool, arguments));
+        assert!(told.contains("nobody answered"), "{told}");
+        assert!(!told.contains("haft policy allow"), "{told}");
+        assert_eq!(told.contains("haft call"), proposed, "{told}");
+        assert_eq!(told.contains("elicitation"), !proposed, "{told}");
+    }
+}
+
 #[test]
 fn the_command_that_a_refusal_names_allows_the_call() {
     let place = place(&[("a", &["plain"])]);
