@@ -282,7 +282,7 @@ pub(crate) struct Call {
     /// Set one argument; a value that is JSON is taken as such, unless the tool wants text
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Name of this piece of work: under the same key it is done once, also after a crash
+    /// Name of this piece of work: under the same key it is done once, also after a crash; one that failed may be tried again
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
     #[command(flatten)]

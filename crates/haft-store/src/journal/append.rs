@@ -11,7 +11,7 @@ use super::Inner;
 use super::body::Body;
 use super::chain::{Hash, Link, genesis};
 use super::spans::{self, Span};
-use super::told::{add_ending, name, state, told};
+use super::told::{add_ending, name, state, told, tool_name};
 use super::{economy, keys};
 use crate::store::lock;
 use crate::{Cell, StoreError, Tx};
@@ -93,12 +93,12 @@ pub(super) fn row(tx: &mut dyn Tx, inner: &Arc<Inner>, draft: &Draft) -> Result<
         intent: draft.intended,
         call_id: &intent.call_id,
         session: &name(inner, &intent.caller.session),
-        tool: &intent.tool,
+        tool: &tool_name(inner, &intent.tool),
         verdict,
         state: draft
             .ending
             .as_ref()
-            .map(|ending| state(ending, intent.dry_run)),
+            .map(|ending| state(ending, draft.intended.is_some(), intent.dry_run)),
         duration_us: draft
             .ending
             .as_ref()

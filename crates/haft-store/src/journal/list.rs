@@ -159,17 +159,9 @@ impl Journal {
         })
     }
 
-    /// Calls that were about to happen and of which no end is known, oldest first.
-    pub fn open_calls(&self) -> Result<Vec<Line>, StoreError> {
-        self.noticed(self.store.read(|tx| {
-            let ends = Ends::new(tx)?;
-            let mut lines = Vec::new();
-            for seq in ends.open(tx)? {
-                lines.extend(by_seq(tx, seq)?);
-            }
-            finish(tx, &mut lines)?;
-            Ok(lines)
-        }))
+    /// The calls that begin with these records, as they stand now.
+    pub fn calls(&self, seqs: &[i64]) -> Result<Vec<Line>, StoreError> {
+        self.noticed(self.store.read(|tx| by_seqs(tx, seqs)))
     }
 }
 
@@ -426,6 +418,15 @@ impl Owned {
 pub(super) fn by_seq(tx: &mut dyn Tx, seq: i64) -> Result<Option<Line>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM journal WHERE seq = $1 AND kind <> 'outcome'");
     Ok(collect(tx, &sql, &[seq.into()], 1)?.pop())
+}
+
+pub(super) fn by_seqs(tx: &mut dyn Tx, seqs: &[i64]) -> Result<Vec<Line>, StoreError> {
+    let mut lines = Vec::new();
+    for seq in seqs {
+        lines.extend(by_seq(tx, *seq)?);
+    }
+    finish(tx, &mut lines)?;
+    Ok(lines)
 }
 
 /// Add how calls ended, as far as that is known.

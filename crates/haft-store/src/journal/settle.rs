@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::append::{Record, add, now};
 use super::body::Body;
-use super::list::by_seq;
+use super::list::{by_seq, by_seqs};
 use super::spans::Ends;
 use super::{Inner, Journal, Line};
 use crate::store::Writing;
@@ -21,6 +21,14 @@ pub enum Settled {
 }
 
 impl Journal {
+    /// Calls that were about to happen and of which no end is known, oldest first.
+    pub fn open_calls(&self) -> Result<Vec<Line>, StoreError> {
+        self.noticed(self.store.read(|tx| {
+            let open = Ends::new(tx)?.open(tx)?;
+            by_seqs(tx, &open)
+        }))
+    }
+
     /// Write down what became of a call, and who says so. A call that has an end already keeps it.
     pub fn settle(&self, call: &Line, settled: Settled, how: &str) -> Result<bool, StoreError> {
         self.settling(call.seq, settled, how).wait()

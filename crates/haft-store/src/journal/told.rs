@@ -10,10 +10,12 @@ use super::Inner;
 use super::body::{Body, EffectsText};
 use super::keys;
 
-pub(super) fn state(ending: &Ending, dry_run: bool) -> &'static str {
+/// How a call ended. One that was never begun did not happen for certain.
+pub(super) fn state(ending: &Ending, begun: bool, dry_run: bool) -> &'static str {
     match ending.code {
         None if dry_run => "dry",
         None => "ok",
+        Some(ErrorCode::Uncertain) if !begun => "failed",
         Some(ErrorCode::Denied) => "denied",
         Some(ErrorCode::Cancelled) => "cancelled",
         Some(ErrorCode::Uncertain) => "uncertain",
@@ -51,9 +53,15 @@ pub(super) fn told(inner: &Inner, intent: &Intent) -> Body {
         private,
         ..Body::default()
     };
+    let secrets = match body.masked_args {
+        0 => Vec::new(),
+        _ => secrets(&intent.args, body.args.as_ref()),
+    };
     let mut hidden = 0;
     let mut keep = |text: String| {
-        let mut value = Value::String(text);
+        let kept = without(text.clone(), &secrets);
+        hidden += usize::from(kept != text);
+        let mut value = Value::String(kept);
         hidden += (inner.mask)(&mut value);
         match value {
             Value::String(text) => text,
@@ -72,9 +80,10 @@ pub(super) fn told(inner: &Inner, intent: &Intent) -> Body {
     }
     body.hidden |= hidden > 0;
     if let Some(ruling) = &intent.ruling {
-        body.rules = ruling.rules.clone();
-        body.reason = masked(inner, &ruling.reason);
-        body.remember = ruling.remember.clone();
+        let plain = |text: &String| masked(inner, &without(text.clone(), &secrets));
+        body.rules = ruling.rules.iter().filter_map(plain).collect();
+        body.reason = plain(&ruling.reason);
+        body.remember = ruling.remember.as_ref().and_then(plain);
         body.policy = Some(ruling.policy.clone());
         body.answer = ruling.answer.map(str::to_owned);
     }
@@ -88,6 +97,60 @@ pub(super) fn name<'a>(inner: &Inner, text: &'a str) -> Cow<'a, str> {
         0 => text.into(),
         _ => format!("masked-{}", inner.key.digest(text)).into(),
     }
+}
+
+/// The same for a tool's name, which may be anything where there is no such tool. Ours have small
+/// letters alone.
+pub(super) fn tool_name<'a>(inner: &Inner, tool: &'a str) -> Cow<'a, str> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'.' | b'_');
+    match tool.bytes().all(plain) {
+        true => tool.into(),
+        false => name(inner, tool),
+    }
+}
+
+/// What stands for a secret that is known from elsewhere.
+const MASKED: &str = "[masked]";
+/// Shorter words are in many others.
+const SHORTEST: usize = 4;
+
+/// The words of the arguments that are not there any more once they are masked. What a secret is
+/// often shows only beside the word before it, and parts of a command are written down alone as well.
+fn secrets(args: &Value, masked: Option<&Value>) -> Vec<String> {
+    let mut left = String::new();
+    each_string(masked.unwrap_or(&Value::Null), &mut |text| {
+        left.push_str(text);
+        left.push('\n');
+    });
+    let apart = |letter: char| letter.is_whitespace() || "\"'`=:,;@&|()[]{}<>".contains(letter);
+    let mut found = Vec::new();
+    each_string(args, &mut |text| {
+        let words = text.split(char::is_whitespace).chain(text.split(apart));
+        let gone = words.filter(|word| word.len() >= SHORTEST && !left.contains(word));
+        found.extend(gone.map(str::to_owned));
+    });
+    // A longer one first: it may hold another.
+    found.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    found.dedup();
+    found
+}
+
+fn each_string(value: &Value, look: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => look(text),
+        Value::Array(items) => items.iter().for_each(|item| each_string(item, look)),
+        Value::Object(fields) => fields.values().for_each(|field| each_string(field, look)),
+        _ => {}
+    }
+}
+
+fn without(mut text: String, secrets: &[String]) -> String {
+    for secret in secrets {
+        if text.contains(secret) {
+            text = text.replace(secret, MASKED);
+        }
+    }
+    text
 }
 
 fn masked(inner: &Inner, text: &str) -> Option<String> {

@@ -20,7 +20,11 @@ const LIMIT: usize = 50;
 
 pub(crate) fn run(command: cli::Journal) -> Result<u8> {
     let home = Home::locate()?;
-    let journal = existing(&home)?;
+    let mut journal = existing(&home)?;
+    while command.follow && journal.is_none() {
+        std::thread::sleep(LOOK);
+        journal = existing(&home)?;
+    }
     let Some(journal) = journal else {
         if !command.json {
             print::line("nothing has been called yet");
@@ -69,26 +73,38 @@ fn list(journal: &Journal, command: &cli::Journal) -> Result<u8> {
     let mut filter = filter(command)?;
     let mut newest = 0;
     let mut head = true;
+    // Calls that were shown before they had ended: they are shown again then.
+    let mut running: Vec<i64> = Vec::new();
     loop {
-        let lines = journal.list(&filter).map_err(failed)?;
-        if command.json {
-            for line in &lines {
-                print::raw(format!("{}\n", serde_json::to_string(line)?).as_bytes())?;
-            }
-        } else if !lines.is_empty() {
-            let titles = ["seq", "time", "call", "tool", "state", "ms", "verdict"];
-            let titles = if head { titles } else { [""; 7] };
-            table::print(&titles, lines.iter().map(row));
-            head = false;
-        }
+        let mut lines = journal.calls(&running).map_err(failed)?;
+        lines.retain(|line| line.state != State::Running);
+        running.retain(|seq| lines.iter().all(|line| line.seq != *seq));
+        lines.extend(journal.list(&filter).map_err(failed)?);
+        shown(&lines, command.json, head)?;
         if !command.follow {
             return Ok(0);
         }
+        head &= lines.is_empty();
+        let unended = lines.iter().filter(|line| line.state == State::Running);
+        running.extend(unended.map(|line| line.seq));
         newest = lines.iter().map(|line| line.seq).fold(newest, i64::max);
         filter.after = Some(newest);
         filter.limit = None;
         std::thread::sleep(LOOK);
     }
+}
+
+fn shown(lines: &[Line], as_json: bool, head: bool) -> Result<()> {
+    if as_json {
+        for line in lines {
+            print::raw(format!("{}\n", serde_json::to_string(line)?).as_bytes())?;
+        }
+    } else if !lines.is_empty() {
+        let titles = ["seq", "time", "call", "tool", "state", "ms", "verdict"];
+        let titles = if head { titles } else { [""; 7] };
+        table::print(&titles, lines.iter().map(row));
+    }
+    Ok(())
 }
 
 fn row(line: &Line) -> Vec<String> {

@@ -50,6 +50,7 @@ pub(super) fn list(journal: &Journal, call: Option<&str>) -> Result<u8> {
     let rows = uncertain.iter().map(|line| {
         let repeat = line.body.repeat.clone().unwrap_or_default();
         let way = match repeat.as_str() {
+            _ if again(line).is_err() => "a person decides",
             "read" | "idempotent" => "made again by `--retry`",
             "keyed" if line.body.key.is_some() => "made again with its key by `--retry`",
             _ => "a person decides",

@@ -97,6 +97,9 @@ fn what_must_not_happen_twice_waits_for_a_person() {
             .unwrap()
             .contains("haft journal settle")
     );
+    let refused = outcome["call_id"].as_str().unwrap();
+    let refused = place.run(["journal", "show", refused]).json();
+    assert_eq!(refused["state"], "failed", "it was never begun: {refused}");
     place
         .run(["journal", "settle", "--retry", "--yes"])
         .exits(1)
