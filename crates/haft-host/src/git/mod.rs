@@ -4,6 +4,7 @@
 
 mod closed;
 mod program;
+mod source;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use haft_core::{Capability, Power, ToolContext, ToolError};
 
 use crate::files::{Resolved, Workspace, holds_secrets};
 use program::{Answer, Program};
+use source::Places;
 
 /// Most of what git says that is kept.
 pub const GIT_OUTPUT: usize = 10 << 20;
@@ -178,10 +180,12 @@ impl ReadGit {
     async fn open(&self, place: &Resolved, cx: &ToolContext) -> Result<Repository, ToolError> {
         let (folder, scope) = self.scope(place)?;
         let mut program = Program::find(&self.workspace, &folder)?;
-        let top = program
-            .ask(&["rev-parse".into(), "--show-toplevel".into()], cx)
+        let found = program
+            .ask(&Places::QUESTION.map(OsString::from), cx)
             .await?;
-        let top = top_folder(top, place)?;
+        let places = found_places(&found, place)?;
+        places.check(place.path(), &self.workspace)?;
+        let top = places.top;
         // A repository can name any folder as its own: only one that holds the place counts.
         if !place.path().starts_with(&top) {
             return Err(ToolError::denied(format!(
@@ -241,8 +245,7 @@ fn check_commit(commit: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn top_folder(answer: Answer, place: &Resolved) -> Result<PathBuf, ToolError> {
-    use std::os::unix::ffi::OsStringExt;
+fn found_places(answer: &Answer, place: &Resolved) -> Result<Places, ToolError> {
     let shown = place.path().display();
     if !answer.success {
         let no_repository = answer.complaint.contains("not a git repository");
@@ -252,9 +255,10 @@ fn top_folder(answer: Answer, place: &Resolved) -> Result<PathBuf, ToolError> {
             false => answer.failure(),
         });
     }
-    let mut top = answer.output;
-    if top.last() == Some(&b'\n') {
-        top.pop();
-    }
-    Ok(PathBuf::from(OsString::from_vec(top)))
+    Places::read(&answer.output).ok_or_else(|| {
+        ToolError::failed(format!(
+            "a name with a line end in it: `{}`",
+            shown.to_string().escape_debug()
+        ))
+    })
 }

@@ -13,7 +13,10 @@ pub(crate) struct Repo(PathBuf);
 
 impl Repo {
     pub(crate) fn new(f: &Fixture, path: &str) -> Self {
-        let folder = f.at("ws").join(path);
+        Repo::at(f.at("ws").join(path))
+    }
+
+    fn at(folder: PathBuf) -> Self {
         std::fs::create_dir_all(&folder).unwrap();
         let repo = Repo(folder);
         repo.git(&["init", "-q", "-b", "main"]);
@@ -164,6 +167,59 @@ fn no_repository_and_no_way_out_of_one() {
     let answer = f.call("git.status", json!({"path": "claims"}));
     assert!(!answer.text().contains("secret.txt"), "{}", answer.text());
     assert_eq!(answer.error().code, ErrorCode::Denied);
+}
+
+/// A folder can name any repository of the machine as its own.
+#[test]
+fn a_repository_outside_is_shown_by_no_name_of_it_inside() {
+    let f = Fixture::new();
+    let theirs = Repo::at(f.at("out/theirs"));
+    theirs.commit(&[("n.md", "private text\n")]);
+    let git = f.at("out/theirs/.git");
+    let named = format!("gitdir: {}\n", git.display());
+    f.put("by-file/.git", &named);
+    std::fs::create_dir(f.at("ws/by-link")).unwrap();
+    std::os::unix::fs::symlink(&git, f.at("ws/by-link/.git")).unwrap();
+    let made = |name: &str| {
+        let repo = Repo::new(&f, name);
+        repo.commit(&[("a", "a\n")]);
+        f.at("ws").join(name).join(".git")
+    };
+    let shown = git.display();
+    std::fs::write(made("by-common").join("commondir"), format!("{shown}\n")).unwrap();
+    let claims = made("by-both");
+    std::fs::write(claims.join("commondir"), format!("{shown}\n")).unwrap();
+    std::fs::write(claims.join("config"), "[core]\n\tworktree = /\n").unwrap();
+    let objects = made("by-objects").join("objects");
+    std::fs::remove_dir_all(&objects).unwrap();
+    std::os::unix::fs::symlink(git.join("objects"), objects).unwrap();
+    let alternates = made("by-alternate").join("objects/info/alternates");
+    std::fs::write(alternates, format!("{shown}/objects\n")).unwrap();
+    let head = theirs.git(&["rev-parse", "HEAD"]);
+    for name in [
+        "by-file",
+        "by-link",
+        "by-common",
+        "by-both",
+        "by-objects",
+        "by-alternate",
+    ] {
+        for commit in ["HEAD", head.trim()] {
+            let answer = f.call("git.diff", json!({"path": name, "commit": commit}));
+            assert!(
+                !answer.text().contains("private"),
+                "{name}: {}",
+                answer.text()
+            );
+            assert!(answer.result.is_err(), "{name} {commit}: {}", answer.text());
+        }
+    }
+    // A second working tree that the repository itself knows of.
+    let tree = f.at("ws/tree");
+    theirs.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    std::fs::write(tree.join("n.md"), "changed\n").unwrap();
+    let answer = f.call("git.diff", json!({"path": "tree"}));
+    assert!(answer.text().contains("+changed"), "{}", answer.text());
 }
 
 /// Every setting of a repository that names a program, each made to leave a trace.
