@@ -30,7 +30,13 @@ const WORDS: &[(&str, &str)] = &[
     ("exception", "exceptions?"),
     ("fatal", "fatal"),
     ("traceback", "traceback"),
-    ("aborted", "aborted"),
+    ("abort", "abort(?:ed|ing)?"),
+    ("conflict", "conflicts?"),
+    ("critical", "critical"),
+    ("severe", "severe"),
+    ("refused", "refused"),
+    ("rejected", "rejected"),
+    ("timed out", "timed out"),
     ("segfault", "segfault"),
     ("segmentation", "segmentation fault"),
     ("undefined", "undefined reference"),
@@ -47,15 +53,15 @@ const WORDS: &[(&str, &str)] = &[
     ("not ok", "not ok"),
     ("exit status", "exit status [1-9]"),
 ];
-/// The last is how one runner of tests marks what went wrong.
-const SHOUTS: [&str; 2] = ["ERR!", "E   "];
+/// How npm, logs and one runner of tests mark what went wrong.
+const SHOUTS: [&str; 5] = ["ERR!", "ERR ", "=err", "[E] ", "E   "];
 const MARKS: [&str; 5] = ["✗", "✘", "✕", "×", "❌"];
 
 static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words: Vec<&str> = WORDS.iter().map(|(_, forms)| *forms).collect();
     let words = words.join("|");
     Regex::new(&format!(
-        r"(?i:\b(?:{words})\b)|\w(?:Error|Exception)\b|\bERR!|[✗✘✕×❌]|^E   "
+        r"(?i:\b(?:{words})\b)|\w(?:Error|Exception)\b|\bERR[! ]|\w=err\b|\[E\] |[✗✘✕×❌]|^E   "
     ))
     .ok()
 });
@@ -395,6 +401,30 @@ mod tests {
                 let text = format!("fine\nso {word} it\nfine");
                 assert_eq!(error_lines(&text).len(), 1, "{word}");
             }
+        }
+    }
+
+    #[test]
+    fn many_ways_to_tell_of_an_error() {
+        for line in [
+            "CONFLICT (content): Merge conflict in a.txt",
+            " ! [rejected]        main -> main (non-fast-forward)",
+            "CRITICAL db down",
+            "SEVERE: no way back",
+            "dial tcp 127.0.0.1:5432: connection refused",
+            "request timed out",
+            "ERR deploy",
+            "level=err msg=down",
+            "abort: nothing to do",
+            "[E] 12:00 lost it",
+        ] {
+            let text = format!("all is well\n{line}\nthe end");
+            let found = error_lines(&text);
+            assert_eq!(found.len(), 1, "{line}");
+            assert_eq!(&text[found[0].clone()], line);
+        }
+        for line in ["severely tested", "ERRATA", "refuse"] {
+            assert!(error_lines(line).is_empty(), "{line}");
         }
     }
 

@@ -39,7 +39,8 @@ impl Reducer for ReadReducer {
             .args
             .get("encoding")
             .is_some_and(|value| value == "base64");
-        if asked("offset") || asked("limit") || base64 || output.error.is_some() {
+        let part = ["offset", "limit", "lineStart", "lineEnd"];
+        if part.into_iter().any(asked) || base64 || output.error.is_some() {
             return None;
         }
         let mut structured = output.structured.clone()?;
