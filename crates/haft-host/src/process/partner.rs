@@ -12,6 +12,7 @@ use std::time::Duration;
 use haft_core::ToolError;
 
 use tokio::net::unix::pipe;
+use tokio::sync::watch;
 
 use super::RunProcesses;
 use super::family::Kind;
@@ -45,16 +46,30 @@ pub struct Partner {
 
 /// The end of what a program said on its standard error.
 #[derive(Debug, Clone, Default)]
-pub struct Complaints(Arc<Mutex<Vec<u8>>>);
+pub struct Complaints(Arc<Heard>);
+
+#[derive(Debug, Default)]
+struct Heard {
+    bytes: Mutex<Vec<u8>>,
+    /// There is nothing more to hear
+    over: watch::Sender<bool>,
+}
 
 impl Complaints {
     pub fn text(&self) -> String {
-        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = self.0.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// Wait until the program has nothing more to say, but no longer than this: what it started may
+    /// go on.
+    pub async fn whole(&self, patience: Duration) {
+        let mut over = self.0.over.subscribe();
+        let _ = tokio::time::timeout(patience, over.wait_for(|over| *over)).await;
+    }
+
     fn push(&self, more: &[u8]) {
-        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = self.0.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         bytes.extend_from_slice(more);
         let excess = bytes.len().saturating_sub(COMPLAINTS);
         if excess > 0 {
@@ -130,12 +145,13 @@ async fn listen_to(errors: pipe::Receiver, complaints: Complaints) {
     let mut buffer = [0; 4096];
     while errors.readable().await.is_ok() {
         match errors.try_read(&mut buffer) {
-            Ok(0) => return,
+            Ok(0) => break,
             Ok(read) => complaints.push(&buffer[..read]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => return,
+            Err(_) => break,
         }
     }
+    complaints.0.over.send_replace(true);
 }
 
 impl Partner {

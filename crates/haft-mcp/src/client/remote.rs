@@ -29,8 +29,9 @@ const START: Duration = Duration::from_secs(60);
 /// First and longest pause before a server that died is started again.
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Characters of a server's last words.
+/// Characters of a server's last words, and how long they may take to arrive.
 const LAST_WORDS: usize = 300;
+const ARRIVAL: Duration = Duration::from_millis(200);
 
 /// A server as it is configured.
 #[derive(Debug, Clone)]
@@ -183,6 +184,18 @@ impl Remote {
         Some(last.chars().take(LAST_WORDS).collect())
     }
 
+    /// Give a program that has gone a moment for its last words to arrive.
+    pub(super) async fn hear_out(&self) {
+        let complaints = self
+            .complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if matches!(self.spec.way, Way::Program(_)) {
+            complaints.whole(ARRIVAL).await;
+        }
+    }
+
     /// The connection, made if there is none.
     pub(super) async fn connected(self: &Arc<Self>) -> Result<Arc<Running>, ToolError> {
         let mut state = self.state.lock().await;
@@ -214,6 +227,7 @@ impl Remote {
             }
             Err(error) => {
                 state.failed();
+                self.hear_out().await;
                 self.note(Some(&error));
                 Err(error)
             }

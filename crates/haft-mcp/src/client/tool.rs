@@ -135,7 +135,12 @@ impl Prepared for RemoteCall {
             let answer = match answer {
                 Ok(answer) => answer,
                 Err(Ended::Cancelled) => return Err(cancelled()),
-                Err(Ended::Failed(error)) => return Ok(self.failure(error)),
+                Err(Ended::Failed(error)) => {
+                    if matches!(error, ServiceError::TransportClosed) {
+                        self.remote.hear_out().await;
+                    }
+                    return Ok(self.failure(error));
+                }
             };
             self.remote.worked().await;
             let server = &self.remote.spec.name;

@@ -26,9 +26,16 @@ class Server(BaseHTTPRequestHandler):
         body = body.encode()
         self.send_response(status)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
+        if kind != "text/event-stream":
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            return
+        self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
+        # There could be more; it ends when nobody listens any more.
+        self.rfile.read(1)
 
     def do_GET(self):
         self.say(405, "")
