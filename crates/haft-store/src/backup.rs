@@ -46,6 +46,14 @@ fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// What is to be the store has a log from the start: in any other mode nobody could see who uses it.
+fn keep_a_log(fresh: &Path) -> Result<(), StoreError> {
+    let store = rusqlite::Connection::open_with_flags(fresh, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let _: String = store.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    // The last one out takes the log away again, which has nothing in it.
+    store.close().map_err(|(_, error)| error.into())
+}
+
 /// Whether a file is a store of ours, of a version we know, with nothing wrong in it.
 fn whole(path: &Path, proof: Proof<'_>) -> Result<(), StoreError> {
     let copy = rusqlite::Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
@@ -91,7 +99,9 @@ pub(crate) fn restore(
     let failed = |error: std::io::Error| StoreError::io(&store.display().to_string(), &error);
     whole(from, proof)?;
     let fresh = paths::beside(store, "new");
-    let prepared = copy(from, &fresh).and_then(|()| whole(&fresh, proof));
+    let prepared = copy(from, &fresh)
+        .and_then(|()| whole(&fresh, proof))
+        .and_then(|()| keep_a_log(&fresh));
     if let Err(error) = prepared {
         let _ = fs::remove_file(&fresh);
         return Err(error);

@@ -18,6 +18,8 @@ const LARGE: u64 = 32 << 20;
 /// Pages in the write-ahead log before they go into the file, for which the disk is waited for
 /// twice.
 const LOG_PAGES: u32 = 1_000;
+/// The mode of a database with such a log.
+const LOGGED: &str = "wal";
 /// Beside the store: what its file was when it was last looked through.
 pub(crate) const MARKER: &str = "checked";
 
@@ -34,7 +36,8 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
     inner.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     inner.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     let found = version(&connection)?;
-    if found == 0 {
+    // A copy that was put in place of the store may have none.
+    if found == 0 || mode(&connection)? != LOGGED {
         keep_a_log(&connection)?;
     }
     inner.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
@@ -48,6 +51,11 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
     }
     look_through(&connection, path)?;
     Ok(connection)
+}
+
+fn mode(connection: &Connection) -> Result<String, StoreError> {
+    let sql = "PRAGMA journal_mode";
+    Ok(connection.inner.query_row(sql, [], |row| row.get(0))?)
 }
 
 /// Write ahead from now on. SQLite waits for nobody here: of two that look at a new file at once, it
@@ -65,7 +73,7 @@ fn keep_a_log(connection: &Connection) -> Result<(), StoreError> {
         match mode {
             Err(StoreError::Busy) if Instant::now() < until => std::thread::sleep(PAUSE),
             Err(error) => return Err(error),
-            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) if mode == LOGGED => return Ok(()),
             Ok(mode) => return Err(StoreError::Failed(format!("no write-ahead log: `{mode}`"))),
         }
     }

@@ -72,6 +72,36 @@ fn a_store_in_use_is_not_replaced() {
     assert!(aside.exists(), "what was there is kept");
 }
 
+/// Without the log readers would block writers, and nobody could see that a store is in use.
+#[test]
+fn a_restored_store_keeps_its_log() {
+    let home = Home::with_calls(5);
+    let copy = home.path().join("copy.db");
+    home.journal().backup(&copy).unwrap();
+    Journal::restore(home.path(), &copy).unwrap();
+    assert_eq!(mode(&home), "wal");
+    // Nothing of the work that prepared it is left, and it is in use as soon as somebody has it.
+    let names = std::fs::read_dir(home.path()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|name| name.contains(".new")).count(), 0);
+    let journal = home.journal();
+    journal.store().ready().unwrap();
+    assert_eq!(Journal::restore(home.path(), &copy), Err(StoreError::Busy));
+    journal.store().close();
+
+    // One that lost it earlier gets it back when it is opened.
+    home.sql("PRAGMA journal_mode = DELETE");
+    assert_eq!(mode(&home), "delete");
+    begin(&home.journal(), "goes on");
+    assert_eq!(mode(&home), "wal");
+}
+
+fn mode(home: &Home) -> String {
+    let db = rusqlite::Connection::open(home.db()).unwrap();
+    db.query_row("PRAGMA journal_mode", [], |row| row.get(0))
+        .unwrap()
+}
+
 #[test]
 fn a_second_restore_keeps_what_the_first_one_kept() {
     let home = Home::with_calls(5);
