@@ -36,11 +36,10 @@ pub(crate) fn backup(store: &Path, to: &Path, proof: Proof<'_>) -> Result<u64, S
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
-    let source = rusqlite::Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    source.busy_timeout(Duration::from_secs(10))?;
+    let source = Connection::reader(from)?;
     drop(paths::own_file(to)?);
     let mut target = rusqlite::Connection::open_with_flags(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    Backup::new(&source, &mut target)?.run_to_completion(PAGES, Duration::ZERO, None)?;
+    Backup::new(source.inner(), &mut target)?.run_to_completion(PAGES, Duration::ZERO, None)?;
     // A copy stands alone: no log beside it.
     let _: String = target.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0))?;
     Ok(())
@@ -56,15 +55,15 @@ fn keep_a_log(fresh: &Path) -> Result<(), StoreError> {
 
 /// Whether a file is a store of ours, of a version we know, with nothing wrong in it.
 fn whole(path: &Path, proof: Proof<'_>) -> Result<(), StoreError> {
-    let copy = rusqlite::Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    checked(&copy, "integrity_check")?;
-    let number =
-        |pragma: &str| copy.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
+    let mut copy = Connection::reader(path)?;
+    checked(copy.inner(), "integrity_check")?;
+    let number = |pragma: &str| {
+        let sql = format!("PRAGMA {pragma}");
+        copy.inner().query_row(&sql, [], |row| row.get::<_, i64>(0))
+    };
     if number("application_id")? != crate::schema::APPLICATION {
-        return Err(StoreError::Failed(format!(
-            "`{}` is no copy of a store",
-            path.display()
-        )));
+        let what = "it is a database of something else";
+        return Err(StoreError::Failed(what.to_owned()));
     }
     let found = number("user_version")?;
     if found > VERSION {
@@ -73,11 +72,22 @@ fn whole(path: &Path, proof: Proof<'_>) -> Result<(), StoreError> {
             known: VERSION,
         });
     }
-    drop(copy);
-    Connection::reader(path)?.reading(|tx| {
+    copy.reading(|tx| {
         proof(tx)?;
         crate::notes::sound(tx, found)
     })
+}
+
+/// What is wrong with a copy is not wrong with the store.
+fn bad_copy(from: &Path, error: StoreError) -> StoreError {
+    let what = match error {
+        StoreError::Damaged(what) | StoreError::Failed(what) => what,
+        other => return other,
+    };
+    StoreError::BadCopy {
+        path: from.display().to_string(),
+        what,
+    }
 }
 
 fn put(fresh: &Path, to: &Path) -> Result<u64, StoreError> {
@@ -97,7 +107,7 @@ pub(crate) fn restore(
     proof: Proof<'_>,
 ) -> Result<Option<PathBuf>, StoreError> {
     let failed = |error: std::io::Error| StoreError::io(&store.display().to_string(), &error);
-    whole(from, proof)?;
+    whole(from, proof).map_err(|error| bad_copy(from, error))?;
     let fresh = paths::beside(store, "new");
     let prepared = copy(from, &fresh)
         .and_then(|()| whole(&fresh, proof))

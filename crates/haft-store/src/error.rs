@@ -11,6 +11,9 @@ pub enum StoreError {
     /// One note alone: all others can be used
     #[error("note {0} is not as it was written")]
     Note(i64),
+    /// The store itself is as it was
+    #[error("`{path}` is no good copy: {what}")]
+    BadCopy { path: String, what: String },
     #[error("the key that signed the journal is gone: `{0}`")]
     KeyGone(String),
     #[error(
@@ -45,6 +48,7 @@ impl StoreError {
             StoreError::Note(_) => Some(
                 "forget it with `memory.forget` and its number; where it is in a copy, take another one",
             ),
+            StoreError::BadCopy { .. } => Some("take another copy; nothing was changed"),
             StoreError::KeyGone(_) => Some(
                 "put it back, or start from a copy with `haft restore FILE`: without the key what it says is taken over unproven",
             ),

@@ -138,6 +138,8 @@ fn placed(
 /// A name is on the disk when its folder is.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent() {
+        // A plain name is in the folder where we are.
+        Some(here) if here.as_os_str().is_empty() => File::open(".")?.sync_all(),
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),
     }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use haft_host::{Amount, Checkpoints};
-use haft_store::{Blobs, Journal, JournalLimits, Results, State, Swept};
+use haft_store::{Blobs, Journal, JournalLimits, Results, State, StoreError, Swept};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -48,7 +48,10 @@ impl House {
         let config = &self.loaded.effective;
         let journal = self.recording.journal().map_err(failed)?;
         let store = journal.store();
-        store.ready().map_err(failed)?;
+        match store.ready() {
+            Err(StoreError::ReadOnly(_)) if dry_run => {}
+            ready => ready.map_err(failed)?,
+        }
         let results = Results::new(store.clone(), self.home.path());
         let blobs = Blobs::new(store.clone(), self.home.path());
         let mut report = Report {

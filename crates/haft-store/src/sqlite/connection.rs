@@ -93,6 +93,11 @@ impl Connection {
         Ok(Connection::of(inner))
     }
 
+    /// The connection itself, for a copy of all its pages.
+    pub(crate) fn inner(&self) -> &rusqlite::Connection {
+        &self.inner
+    }
+
     /// Look at one unchanging state.
     pub(crate) fn reading<T>(
         &mut self,

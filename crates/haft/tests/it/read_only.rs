@@ -23,6 +23,8 @@ say() { echo "== $1: $2"; }
 echo '# methods' > notes.md; echo 'test first' >> notes.md
 "$HAFT" memory import notes.md 2>&1; say import $?
 "$HAFT" gc 2>&1; say gc $?
+"$HAFT" gc --dry-run >/dev/null; say dry $?
+"$HAFT" backup copy.db >/dev/null; say backup $?
 "#;
 
 fn looked_at(place: &Place) -> Ran {
@@ -64,6 +66,8 @@ fn a_home_that_can_only_be_read_is_read_and_nothing_is_done() {
             "== written: 1",
             "== import: 1",
             "== gc: 1",
+            "== dry: 0",
+            "== backup: 0",
             "the store can only be read",
             "make it and its folder writable",
         ] {
