@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, OpenFlags, ToSql};
 
+use super::log;
 use crate::cell::{Cell, Row, Tx};
 use crate::store::Durability;
 use crate::{StoreError, paths};
@@ -120,12 +121,26 @@ impl Connection {
         }
     }
 
-    /// Write the log back into the file as far as nobody minds, so that the next one to write begins
-    /// it anew: where the disk is full, that is room.
+    /// Cut from the log what was never committed, then write it back into the file as far as nobody
+    /// minds, so that the next one to write begins it anew: where the disk is full, that is room.
     pub(crate) fn begin_log_anew(&mut self) {
+        // What cannot be cut now is tried again when the disk is found full once more.
+        let _ = self.cut_log();
         let sql = "PRAGMA wal_checkpoint(PASSIVE)";
         // What does not help is told by the next commit.
         let _ = self.inner.query_row(sql, [], |_| Ok(()));
+    }
+
+    fn cut_log(&mut self) -> Result<(), StoreError> {
+        let Some(path) = self.inner.path() else {
+            return Ok(());
+        };
+        let log = paths::with_end(Path::new(path), "-wal");
+        // As long as this lasts nobody else writes.
+        self.inner.execute_batch("BEGIN IMMEDIATE")?;
+        let cut = log::cut(&log);
+        let _ = self.inner.execute_batch("ROLLBACK");
+        cut.map_err(|error| StoreError::io("the log", &error))
     }
 
     /// Empty a long log, unless somebody else is at it: all of it would be read at the next start.
@@ -150,7 +165,12 @@ impl Connection {
         };
         let (free, all) = (number("freelist_count")?, number("page_count")?);
         if free < LITTLE || free < all / 4 {
-            return Ok(());
+            self.begin_log_anew();
+            return match self.empty_log() {
+                // Somebody else reads it, and leaves it so.
+                Err(StoreError::Busy) => Ok(()),
+                emptied => emptied,
+            };
         }
         self.inner.execute_batch("VACUUM")?;
         self.empty_log()

@@ -1,6 +1,7 @@
 //! The one engine there is today. Everything that knows SQLite by name is in here.
 
 mod connection;
+mod log;
 mod open;
 mod writer;
 

@@ -40,7 +40,7 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
     if found == 0 || mode(&connection)? != LOGGED {
         keep_a_log(&connection)?;
     }
-    inner.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
+    inner.pragma_update(None, "wal_autocheckpoint", log_pages(path))?;
     inner.pragma_update(None, "foreign_keys", true)?;
     inner.pragma_update(None, "secure_delete", true)?;
     if found < VERSION {
@@ -56,6 +56,18 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
 fn mode(connection: &Connection) -> Result<String, StoreError> {
     let sql = "PRAGMA journal_mode";
     Ok(connection.inner.query_row(sql, [], |row| row.get(0))?)
+}
+
+/// How long the log may become. On a small disk it must leave room for the pages that go from it
+/// into the file: without that it could never be emptied again.
+fn log_pages(path: &Path) -> u32 {
+    const LEAST: u64 = 16;
+    const PAGE: u64 = 4_096;
+    let Ok(disk) = rustix::fs::statvfs(path) else {
+        return LOG_PAGES;
+    };
+    let pages = disk.f_bavail.saturating_mul(disk.f_frsize) / PAGE;
+    (pages / 8).clamp(LEAST, u64::from(LOG_PAGES)) as u32
 }
 
 /// Write ahead from now on. SQLite waits for nobody here: of two that look at a new file at once, it
