@@ -19,6 +19,8 @@ const FILE: &str = "journal.head";
 const MAGIC: &[u8; 8] = b"hafthead";
 /// Two places, written in turn, so that one is always whole.
 const PLACE: usize = 256;
+/// Written into the second place.
+const FIRST: u64 = 1;
 const SIGNED: usize = 8 + 8 + 8 + 32 + 8 + 32 + 32;
 
 /// Where the journal ends.
@@ -34,6 +36,8 @@ pub(super) struct Head {
     boot: Hash,
     /// The start of the machine in which it was read
     now: Hash,
+    /// The other place holds nothing valid: a later end may have stood there
+    pub(super) alone: bool,
 }
 
 impl Head {
@@ -136,12 +140,24 @@ impl HeadFile {
     /// The newest head, if one was ever written. A file without a valid one is damage.
     pub(super) fn read(&self) -> Result<Option<Head>, StoreError> {
         match File::open(&self.path) {
-            Ok(file) => self.newest(&file),
+            Ok(file) => match self.newest(&file) {
+                Ok(Some(head)) if head.alone => self.undisturbed(&file),
+                Err(StoreError::Damaged(_)) => self.undisturbed(&file),
+                found => found,
+            },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failed(&error)),
         }
     }
 
+    /// The same while nobody writes: whoever looks in between may see half of a place.
+    fn undisturbed(&self, file: &File) -> Result<Option<Head>, StoreError> {
+        file.lock_shared().map_err(|error| self.failed(&error))?;
+        self.newest(file)
+    }
+
+    /// The newest head in a file. Only the loss of power can leave half of a place: within one start
+    /// of the machine both are whole, or somebody has changed one.
     fn newest(&self, file: &File) -> Result<Option<Head>, StoreError> {
         let mut bytes = [0; PLACE * 2];
         let mut got = 0;
@@ -153,11 +169,22 @@ impl HeadFile {
             }
         }
         let places = [&bytes[..PLACE], &bytes[PLACE..]];
-        let newest = places
+        let found = places.map(|place| self.parse(place));
+        let both = found.iter().all(Option::is_some);
+        let mut newest = found
             .into_iter()
-            .filter_map(|place| self.parse(place))
+            .flatten()
             .max_by_key(|head| head.generation);
-        if newest.is_none() && got > 0 {
+        let damaged = match &mut newest {
+            None => got > 0,
+            // The first one stands alone, and nothing was in the other place.
+            Some(head) => {
+                let first = head.generation == FIRST && bytes[..PLACE] == [0; PLACE];
+                head.alone = !both && !first;
+                head.alone && !head.is_of_another_boot()
+            }
+        };
+        if damaged {
             return Err(StoreError::Damaged(format!(
                 "the signed end of the journal is not valid: `{}`",
                 self.path.display()
@@ -216,13 +243,14 @@ impl HeadFile {
             None => (0, super::chain::genesis()),
         };
         let mut head = Head {
-            generation: current.as_ref().map_or(1, |head| head.generation + 1),
+            generation: current.as_ref().map_or(FIRST, |head| head.generation + 1),
             seq,
             hash: *hash,
             durable_seq,
             durable_hash,
             boot: self.boot,
             now: self.boot,
+            alone: false,
         };
         if let (false, Some(current)) = (go_back, current)
             && current.seq > seq
@@ -237,8 +265,13 @@ impl HeadFile {
         } else {
             PLACE
         };
-        file.write_all_at(&self.format(&head), place as u64)
-            .map_err(|error| self.failed(&error))?;
+        let written = file.write_all_at(&self.format(&head), place as u64);
+        let written = match head.generation {
+            // Whatever is in the other place counts no more.
+            FIRST => written.and_then(|()| file.write_all_at(&[0; PLACE], 0)),
+            _ => written,
+        };
+        written.map_err(|error| self.failed(&error))?;
         Ok(true)
     }
 
@@ -275,6 +308,7 @@ impl HeadFile {
             durable_hash: hash(64)?,
             boot: hash(96)?,
             now: self.boot,
+            alone: false,
         })
     }
 

@@ -435,6 +435,11 @@ fn ending(
         return (last > start || start > 0)
             .then(|| Fault::new(last, "the signed end of the journal is gone"));
     };
+    if head.alone {
+        verified.notices.push(format!(
+            "of the two signed ends of the journal one was lost with the machine's power: whether records came after {last} is not known"
+        ));
+    }
     if head.seq <= last {
         return None;
     }

@@ -171,6 +171,49 @@ fn without_head_or_key_there_is_no_proof() {
     assert!(matches!(opened, Err(StoreError::KeyGone(_))));
 }
 
+/// The end is signed in two places in turn. Whoever spoils the newer one must not make the older one
+/// count.
+#[test]
+fn an_end_in_one_place_alone_is_damage_within_one_start_of_the_machine() {
+    let head = |home: &Home| home.path().join("journal.head");
+    let spoil: [fn(&mut [u8]); 2] = [|place| place[100] ^= 1, |place| place.fill(0)];
+    for spoil in spoil {
+        let home = Home::new();
+        // One call a process, so that each is signed by itself.
+        for name in ["a", "b", "c"] {
+            let journal = home.journal();
+            begin(&journal, name);
+            journal.store().close();
+        }
+        assert!(home.journal().verify().unwrap().is_ok());
+        let mut bytes = std::fs::read(head(&home)).unwrap();
+        let generation =
+            |place: &[u8]| u64::from_le_bytes(place.get(8..16).unwrap().try_into().unwrap());
+        let (first, second) = bytes.split_at_mut(256);
+        match generation(first) > generation(second) {
+            true => spoil(first),
+            false => spoil(second),
+        }
+        std::fs::write(head(&home), bytes).unwrap();
+        home.sql("DELETE FROM journal WHERE seq = 3");
+        let fault = home.journal().verify().unwrap().unwrap_err();
+        assert!(fault.what.contains("not valid"), "{}", fault.what);
+        let call = crate::fixture::intent("x", "file.write", serde_json::json!({}));
+        let journal = home.journal();
+        let refused = haft_core::Recorder::intend(&journal, call);
+        assert!(crate::fixture::block_on(refused).is_err());
+        // Power that was lost may do that to one place, so it is said and no more.
+        let verified = home.journal_after_restart().verify().unwrap().unwrap();
+        assert!(verified.notices[0].contains("not known"), "{verified:?}");
+
+        // The owner goes on, and all is as ever.
+        home.journal().verify().unwrap().unwrap_err();
+        home.journal().accept("looked at").unwrap();
+        begin(&home.journal(), "goes on");
+        home.journal().verify().unwrap().unwrap();
+    }
+}
+
 #[test]
 fn a_changed_record_is_not_listed_as_if_it_were_good() {
     let home = home();
