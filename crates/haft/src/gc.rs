@@ -52,6 +52,9 @@ impl House {
             Err(StoreError::ReadOnly(_)) if dry_run => {}
             ready => ready.map_err(failed)?,
         }
+        if !dry_run {
+            journal.check().map_err(failed)?;
+        }
         let results = Results::new(store.clone(), self.home.path());
         let blobs = Blobs::new(store.clone(), self.home.path());
         let mut report = Report {

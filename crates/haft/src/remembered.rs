@@ -123,7 +123,7 @@ pub(crate) fn add(recording: &Recording, workspace: &Path, rule: &str) -> Result
         rule: rule.to_owned(),
         at: Timestamp::now().to_string(),
     };
-    let values = recording.values().map_err(failed)?;
+    let values = checked(recording)?;
     values
         .add(KIND, vec![entry(&new)?])
         .wait()
@@ -143,9 +143,16 @@ pub(crate) fn revoke(
             |known: Remembered| known.rule == meant && Path::new(&known.workspace) == workspace;
         id == meant || parsed(value).is_ok_and(here)
     };
-    let values = recording.values().map_err(failed)?;
+    let values = checked(recording)?;
     let gone = values.remove(KIND, chosen).wait().map_err(failed)?;
     gone.iter().map(|(_, value)| parsed(value)).collect()
+}
+
+/// Where to write rules, in a store that is as it was signed.
+fn checked(recording: &Recording) -> Result<Values> {
+    let journal = recording.journal().map_err(failed)?;
+    journal.check().map_err(failed)?;
+    Ok(recording.values().map_err(failed)?)
 }
 
 fn id_of(workspace: &str, rule: &str) -> String {

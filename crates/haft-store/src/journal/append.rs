@@ -10,6 +10,7 @@ use haft_core::{Ending, Intent};
 use super::Inner;
 use super::body::Body;
 use super::chain::{Hash, Link, genesis};
+use super::end::{End, compare};
 use super::spans::{self, Span};
 use super::told::{add_ending, name, state, told, tool_name};
 use super::{economy, keys};
@@ -293,7 +294,7 @@ fn last(tx: &mut dyn Tx) -> Result<Option<(i64, Hash)>, StoreError> {
 }
 
 /// The end of the journal, as the database has it.
-fn stored_tail(tx: &mut dyn Tx) -> Result<Tail, StoreError> {
+pub(super) fn stored_tail(tx: &mut dyn Tx) -> Result<Tail, StoreError> {
     let last = last(tx)?;
     // Of one kind alone, which is one look at their index.
     let marked = "SELECT max(seq) FROM journal_marks WHERE kind = 'mark'";
@@ -327,46 +328,22 @@ fn compared(tx: &mut dyn Tx, inner: &Arc<Inner>) -> Result<Tail, StoreError> {
         return known.map_or_else(|| stored_tail(tx), Ok);
     }
     let tail = stored_tail(tx)?;
-    let tail = match inner.head.read()? {
-        None if tail.seq == 0 => {
+    let tail = match compare(tx, tail.seq, inner.head.read()?.as_ref())? {
+        End::Unsigned => {
             // Before the first record: from then on a head that is missing was taken away.
             inner.head.go_back(0, &tail.hash, true)?;
             tail
         }
-        None => {
-            return Err(StoreError::Damaged(
-                "the signed end of the journal is gone".to_owned(),
-            ));
-        }
-        Some(head) if tail.seq >= head.seq => {
-            if hash_at(tx, head.seq)?.is_some_and(|hash| hash != head.hash) {
-                return Err(StoreError::Damaged(format!(
-                    "record {} of the journal is not the one that was signed",
-                    head.seq
-                )));
-            }
-            tail
-        }
-        // Power was lost: records of calls without effects may be gone, nothing else.
-        Some(head)
-            if head.is_of_another_boot()
-                && tail.seq >= head.durable_seq
-                && hash_at(tx, head.durable_seq)?.is_none_or(|hash| hash == head.durable_hash) =>
-        {
+        End::Signed => tail,
+        End::Lost(count) => {
             let body = Body {
-                lost: Some(head.seq - tail.seq),
+                lost: Some(count),
                 reason: Some("power was lost before they were on the disk".to_owned()),
                 ..Body::default()
             };
             let tail = put(tx, inner, tail, &by_ourselves("gap", &body))?;
             tell_head(tx, inner, &tail, true);
             tail
-        }
-        Some(head) => {
-            return Err(StoreError::Damaged(format!(
-                "the journal ends at record {}, but record {} was signed",
-                tail.seq, head.seq
-            )));
         }
     };
     inner.checked.store(true, Ordering::Relaxed);

@@ -8,6 +8,7 @@ mod body;
 mod chain;
 mod chart;
 mod economy;
+mod end;
 mod fault;
 mod figures;
 mod head;

@@ -69,6 +69,7 @@ impl Journal {
             Ok(()) | Err(StoreError::ReadOnly(_)) => {}
             Err(error) => return Err(error),
         }
+        self.check()?;
         backup::backup(self.store.path(), to, &|tx| {
             proven(tx, Some(&self.inner.key))
         })

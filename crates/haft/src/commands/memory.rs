@@ -28,12 +28,16 @@ pub(crate) fn run(command: cli::Memory) -> Result<u8> {
             Ok(0)
         }
         MemoryAction::Import { file } => {
+            journal.check().map_err(failed)?;
             let found = from_markdown(&input::file(&file)?, &project()?)?;
             let added = add(&notes, found)?;
             print::line(&format!("{added} notes were added"));
             Ok(0)
         }
-        MemoryAction::Edit { namespace, scope } => edit(&notes, namespace, &scope),
+        MemoryAction::Edit { namespace, scope } => {
+            journal.check().map_err(failed)?;
+            edit(&notes, namespace, &scope)
+        }
     }
 }
 

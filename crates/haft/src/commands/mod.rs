@@ -24,10 +24,15 @@ mod trust;
 mod undo;
 
 use anyhow::{Result, bail};
+use haft_store::{Journal, StoreError};
 use jiff::Timestamp;
 
-use crate::cli::{self, Cli, Command, McpAction, PolicyAction, SkillsAction};
-use crate::terminal::fail::{Failed, Usage};
+use crate::cli::{
+    self, Cli, Command, JournalAction, McpAction, MemoryAction, PolicyAction, SkillsAction,
+};
+use crate::exit;
+use crate::home::Home;
+use crate::terminal::fail::{self, Failed, Usage};
 
 /// Run the command and give its exit code.
 pub(crate) fn run(cli: Cli) -> Result<u8> {
@@ -37,6 +42,32 @@ pub(crate) fn run(cli: Cli) -> Result<u8> {
             hint: Some("leave out `--yes`, or ask a person to do it".to_owned()),
         });
     }
+    let doubted = shows_what_is_kept(&cli.command) && doubted()?;
+    let code = dispatch(cli)?;
+    // What is there was shown, and is not all.
+    Ok(match doubted {
+        true => code.max(exit::FAILED),
+        false => code,
+    })
+}
+
+/// Say what is wrong with the store, if something is.
+fn doubted() -> Result<bool> {
+    let home = Home::locate()?;
+    let looked = match home.exists()? {
+        true => Journal::check_at(home.path()),
+        false => Ok(()),
+    };
+    match looked {
+        Err(error @ StoreError::Damaged(_)) => {
+            fail::error(&error.to_string(), error.hint());
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Tools(command) => tools::run(command),
         Command::Skills(command) => skills::run(command),
@@ -57,6 +88,25 @@ pub(crate) fn run(cli: Cli) -> Result<u8> {
         Command::Gc(command) => gc::run(&command),
         Command::Backup(command) => copies::backup(&command),
         Command::Restore(command) => copies::restore(&command),
+    }
+}
+
+/// Whether a command shows what the store holds without a call, and leaves it as it is.
+fn shows_what_is_kept(command: &Command) -> bool {
+    match command {
+        Command::Journal(command) => {
+            matches!(command.action, None | Some(JournalAction::Show { .. }))
+        }
+        Command::Memory(command) => matches!(
+            command.action,
+            MemoryAction::List { .. } | MemoryAction::Export { .. }
+        ),
+        Command::Policy(command) => matches!(
+            command.action,
+            PolicyAction::Rules { action: None, .. } | PolicyAction::Backtest { .. }
+        ),
+        Command::Stats(_) | Command::Replay(_) => true,
+        _ => false,
     }
 }
 

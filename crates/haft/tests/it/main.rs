@@ -10,6 +10,7 @@ mod closed_paths;
 mod completions;
 mod config;
 mod crowd;
+mod cut_log;
 mod denied_paths;
 mod faults;
 mod file_faults;
