@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use uuid::{Builder, Uuid};
+use uuid::{Builder, NoContext, Timestamp, Uuid};
 
 /// A version 7 UUID. Unique, not secret: its random part is a counter mixed with a seed, so that
 /// a call does not pay for the system's randomness; nor for a second look at the clock.
@@ -60,15 +60,15 @@ struct Seed {
 
 impl Seed {
     fn new(now: Instant) -> Self {
-        let (seed, step) = Uuid::now_v7().as_u64_pair();
-        let millis = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_millis();
+        // A clock before 1970 counts as 1970.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since = since.unwrap_or_default();
+        let time = Timestamp::from_unix(NoContext, since.as_secs(), since.subsec_nanos());
+        let (seed, step) = Uuid::new_v7(time).as_u64_pair();
         Seed {
             seed,
             step,
-            epoch: (now, millis as u64),
+            epoch: (now, since.as_millis() as u64),
         }
     }
 }

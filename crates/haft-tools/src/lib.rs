@@ -12,6 +12,7 @@ mod milliseconds;
 mod process;
 mod reach;
 mod result;
+mod session_id;
 mod shell;
 mod system;
 

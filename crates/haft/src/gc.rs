@@ -1,12 +1,11 @@
 //! Retention: what haft keeps for itself stays within the limits of the config. The same work is
 //! done by `haft gc` and, now and then, at the end of a call.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use haft_host::{Amount, Checkpoints};
 use haft_store::{Blobs, Journal, JournalLimits, Results, State, StoreError, Swept};
-use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::recording::failed;
@@ -62,6 +61,8 @@ impl House {
             ..Report::default()
         };
 
+        let now = journal.trusted_now().map_err(failed)?;
+        let since = |age| since(now, age);
         let kept = config.journal.retention();
         let limits = JournalLimits {
             since: since(kept.age),
@@ -96,7 +97,7 @@ impl House {
 
         let kept = config.undo.retention();
         let cut_short = Checkpoints::new(self.home.path(), config.undo.limits());
-        let (mut all, mut gone) = cut_short.tidy(&kept, SystemTime::now(), dry_run)?;
+        let (mut all, mut gone) = cut_short.tidy(&kept, time(now), dry_run)?;
         let changes = self.recording.changes().map_err(failed)?;
         if !dry_run {
             changes.take_all().map_err(failed)?;
@@ -139,10 +140,14 @@ fn of(swept: Swept) -> Amount {
     amount(swept.blobs, swept.bytes)
 }
 
-/// So long ago, in microseconds since 1970.
-fn since(age: std::time::Duration) -> i64 {
+/// So long before a time, in microseconds since 1970.
+fn since(now: i64, age: Duration) -> i64 {
     let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
-    Timestamp::now().as_microsecond().saturating_sub(age)
+    now.saturating_sub(age)
+}
+
+fn time(micros: i64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_micros(micros.try_into().unwrap_or(0))
 }
 
 fn uncertain(journal: &Journal) -> Result<usize> {

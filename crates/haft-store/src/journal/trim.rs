@@ -28,7 +28,23 @@ pub struct Records {
     pub bytes: u64,
 }
 
+/// So much can pass at once before the clock is doubted, in microseconds.
+const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+
 impl Journal {
+    /// The time from which ages are counted, in microseconds since 1970. A clock that has jumped
+    /// ahead would make everything old at once: it is believed as far as a day after the newest
+    /// record that is a day old by it. Where haft is used daily that is the clock's own time; after
+    /// a jump, or a long pause, it is so again once a day has been written down.
+    pub fn trusted_now(&self) -> Result<i64, StoreError> {
+        let now = super::now();
+        let sql = "SELECT time FROM journal WHERE time <= $1 ORDER BY seq DESC LIMIT 1";
+        let before = self
+            .store
+            .read(|tx| tx.first_int(sql, &[(now - DAY).into()]))?;
+        Ok(before.map_or(now, |before| now.min(before + DAY)))
+    }
+
     /// How much there is.
     pub fn size(&self) -> Result<Records, StoreError> {
         self.store.read(|tx| records(tx, i64::MAX))

@@ -10,10 +10,10 @@ use haft_core::{
 use haft_host::{Mark, Program, RunProcesses, SessionRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use uuid::Uuid;
 
 use super::told;
 use crate::milliseconds::Milliseconds;
+use crate::session_id;
 
 /// Start a program in the background and answer with its session. With `args`, even an empty
 /// list, `command` is one program and no shell is used; without, it is a line for the shell. The
@@ -91,7 +91,7 @@ impl Tool for Start {
         let hidden = closed.secrets();
         let session = power
             .begin(SessionRequest {
-                id: Uuid::now_v7().to_string(),
+                id: session_id::fresh(),
                 program: self.program(),
                 cwd: self.directory(power)?,
                 timeout: self.timeout.map_or(Duration::ZERO, Milliseconds::time),

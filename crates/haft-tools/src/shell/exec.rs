@@ -15,13 +15,13 @@ use haft_host::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::preview;
 use super::story::Story;
 use crate::kept;
 use crate::milliseconds::Milliseconds;
 use crate::process::told;
+use crate::session_id;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_millis(300_000);
 
@@ -164,7 +164,7 @@ impl Tool for Exec {
         };
         let mut finished = power.run_noting(request, watch, Some(Mark::of(cx))).await?;
         own_deadline(&mut finished, cx);
-        let id = Uuid::now_v7().to_string();
+        let id = session_id::fresh();
         let output = answer(finished, story, &workdir, id);
         Ok(told::with_hidden(output, hidden))
     }
@@ -213,7 +213,7 @@ impl Exec {
         let hidden = closed.secrets();
         let session = power
             .begin(SessionRequest {
-                id: Uuid::now_v7().to_string(),
+                id: session_id::fresh(),
                 program: Program::Line(self.command),
                 cwd,
                 timeout: self.timeout.map_or(Duration::ZERO, Milliseconds::time),

@@ -68,10 +68,57 @@ fn the_journal_keeps_its_order_and_proves_itself_whatever_the_clock_says() {
     for day in days {
         at(day, &["journal", "verify"]).exits(0);
     }
-    // A clock that has gone back takes nothing for old.
+    // A clock that has gone back takes nothing for old, and neither does one that has jumped ahead,
+    // by itself or when it is asked to.
     at(-3_000, &["gc"]).exits(0);
-    assert_eq!(listed(0, &[]).len(), 5);
+    let _ = std::fs::remove_file(place.home.join("haft.db.tidied"));
+    at(400, &["call", "file.read", r#"{"path": "f0"}"#]).exits(0);
+    at(400, &["gc"]).exits(0);
+    assert_eq!(listed(0, &["--tool", "file.write"]).len(), 5);
     at(0, &["undo", "--yes"]).exits(0);
     assert!(!place.workspace.join("f4").exists(), "the newest is undone");
     at(0, &["journal", "verify"]).exits(0);
+}
+
+/// Ages count again once the journal has gone on for a day under the clock.
+#[test]
+fn what_is_old_goes_although_a_clock_that_jumped_is_doubted() {
+    let place = Place::new();
+    let library = library(&place);
+    let at = |days: i64, args: &[&str]| {
+        let mut haft = place.haft();
+        haft.args(args)
+            .env("LD_PRELOAD", &library)
+            .env("CLOCK_SHIFT", (days * 86_400).to_string());
+        finish(&mut haft)
+    };
+    let read = ["call", "file.read", r#"{"path": "README.md"}"#];
+    let gone = |day: i64| -> u64 {
+        let report: Value = at(day, &["gc", "--json"]).exits(0).json();
+        let parts = report["parts"].as_array().unwrap();
+        let journal = parts.iter().find(|part| part["what"] == "journal records");
+        journal.unwrap()["goes"].as_u64().unwrap()
+    };
+    at(0, &read).exits(0);
+    at(1_000, &read).exits(0);
+    assert_eq!(gone(1_000), 0, "the clock may have jumped");
+    assert_eq!(gone(1_002), 1, "it has gone on for more than a day");
+}
+
+#[test]
+fn a_clock_before_1970_is_no_reason_to_fail() {
+    let place = Place::new();
+    let library = library(&place);
+    let write = json!({"path": "f", "content": "x"}).to_string();
+    for call in [
+        ["call", "file.write", &write, "--yes"],
+        ["call", "shell.exec", r#"{"command": "echo hi"}"#, "--yes"],
+    ] {
+        let mut haft = place.haft();
+        haft.args(call)
+            .env("LD_PRELOAD", &library)
+            .env("CLOCK_SHIFT", "-4000000000");
+        finish(&mut haft).exits(0);
+    }
+    place.run(["journal", "verify"]).exits(0);
 }
