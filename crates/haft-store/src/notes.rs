@@ -189,6 +189,31 @@ impl Notes {
         })
     }
 
+    /// Notes by their ids, and those of a namespace, for who erases them: also those that were
+    /// replaced.
+    pub fn even_replaced(
+        &self,
+        ids: &[i64],
+        namespace: Option<&str>,
+    ) -> Result<Vec<Note>, StoreError> {
+        self.store.read(|tx| {
+            let mut notes = Vec::new();
+            let mut gather = |which: &str, value: Cell<'_>| {
+                tx.each(&select(which), &[value], &mut |row| {
+                    notes.push(seal::read_any(row)?.0);
+                    Ok(true)
+                })
+            };
+            for id in ids {
+                gather("id = $1", (*id).into())?;
+            }
+            if let Some(namespace) = namespace {
+                gather("namespace = $1 ORDER BY id", namespace.into())?;
+            }
+            Ok(notes)
+        })
+    }
+
     /// Every note after this id, oldest first; of those that are damaged what they are.
     pub fn after(&self, id: i64) -> Result<Vec<Note>, StoreError> {
         self.store.read(|tx| {

@@ -87,12 +87,12 @@ pub(crate) async fn intent(flight: &mut Flight<'_>, effects: &Effects) -> Result
 /// Note what the whole result is, so that it can be compared with that of a later call.
 pub(crate) fn output(flight: &mut Flight<'_>, output: &Output) {
     // Whoever reads the record later must not take the words of others for ours, and what is
-    // somebody's content is not kept here.
+    // somebody's content, or a note that may be forgotten, is not kept here.
     let kept = flight.entry().is_some_and(|entry| {
         let spec = entry.spec();
         spec.repeat == Repeat::Read && spec.private.is_empty() && !spec.output_is_untrusted
     });
-    let kept = kept && !flight.meta.untrusted;
+    let kept = kept && !flight.meta.untrusted && !flight.meta.forgettable;
     let Some(note) = &mut flight.note else {
         return;
     };

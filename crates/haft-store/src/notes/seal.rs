@@ -136,8 +136,14 @@ fn text<'a>(row: &'a dyn Row, of: &[u8]) -> Result<Option<&'a str>, StoreError> 
 /// A row as it is told: none for one that was replaced, and in the place of one that is damaged
 /// what it is.
 pub(super) fn read(row: &dyn Row) -> Result<Option<Note>, StoreError> {
+    let (note, replaced) = read_any(row)?;
+    Ok((note.damaged || !replaced).then_some(note))
+}
+
+/// The same for every row, and whether it was replaced.
+pub(super) fn read_any(row: &dyn Row) -> Result<(Note, bool), StoreError> {
     let Some(parts) = Parts::sealed(row)? else {
-        return withheld(row).map(Some);
+        return Ok((withheld(row)?, false));
     };
     let mut note = Note {
         id: parts.id,
@@ -152,11 +158,10 @@ pub(super) fn read(row: &dyn Row) -> Result<Option<Note>, StoreError> {
         placeless: false,
     };
     match text(row, parts.hash)? {
-        Some(_) if parts.replaced.is_some() => return Ok(None),
         Some(text) => text.clone_into(&mut note.text),
         None => (note.text, note.damaged) = (told(note.id), true),
     }
-    Ok(Some(note))
+    Ok((note, parts.replaced.is_some()))
 }
 
 /// Where it stands is told as far as that can be read; whether it ever stood there is not known.

@@ -22,35 +22,42 @@ pub(super) struct Forget {
     /// Numbers of several notes
     #[serde(default)]
     ids: Vec<i64>,
-    /// Forget every note of this namespace that you can see
+    /// Forget every note of this namespace that you can see, and what was there before
     #[serde(default)]
     #[schemars(extend("x-aliases" = ["category"]))]
     namespace: Option<String>,
 }
 
 impl Forget {
-    async fn meant(&self, power: &Memory, cx: &ToolContext) -> Result<Vec<Note>, ToolError> {
+    fn numbers(&self) -> Vec<i64> {
         let mut ids: Vec<i64> = self.ids.iter().copied().chain(self.id).collect();
+        ids.sort_unstable();
         ids.dedup();
-        match (&self.namespace, ids.is_empty()) {
-            (Some(namespace), true) => power.visible(cx, Some(namespace)).await,
-            (None, false) => {
-                let found = power.notes()?.get(&ids).map_err(|error| told(&error))?;
-                let seen: Vec<Note> = found
-                    .into_iter()
-                    .filter(|note| power.sees(cx, note))
-                    .collect();
-                match ids
-                    .iter()
-                    .find(|id| !seen.iter().any(|note| note.id == **id))
-                {
-                    Some(missing) => Err(no_such(*missing)),
-                    None => Ok(seen),
-                }
-            }
-            _ => Err(ToolError::input_invalid(
+        ids
+    }
+
+    /// The notes that are meant and that this caller sees; what was replaced is forgotten too.
+    fn seen(&self, power: &Memory, cx: &ToolContext) -> Result<Vec<Note>, ToolError> {
+        let ids = self.numbers();
+        if self.namespace.is_some() != ids.is_empty() {
+            return Err(ToolError::input_invalid(
                 "give either `id`, `ids` or `namespace`",
-            )),
+            ));
+        }
+        let found = power
+            .notes()?
+            .even_replaced(&ids, self.namespace.as_deref());
+        let mut found = found.map_err(|error| told(&error))?;
+        found.retain(|note| power.sees(cx, note));
+        Ok(found)
+    }
+
+    fn meant(&self, power: &Memory, cx: &ToolContext) -> Result<Vec<Note>, ToolError> {
+        let seen = self.seen(power, cx)?;
+        let is_seen = |id: &i64| seen.iter().any(|note| note.id == *id);
+        match self.numbers().iter().find(|id| !is_seen(id)) {
+            Some(missing) => Err(no_such(*missing)),
+            None => Ok(seen),
         }
     }
 }
@@ -86,7 +93,7 @@ impl Tool for Forget {
     }
 
     async fn run(self, power: &Memory, cx: &ToolContext) -> ToolResult {
-        let (ids, missing) = match self.meant(power, cx).await {
+        let (ids, missing) = match self.meant(power, cx) {
             Ok(notes) => (notes.iter().map(|note| note.id).collect(), None),
             // An earlier call may have had to leave traces of it in the log.
             Err(error) if error.code == ErrorCode::NotAvailable => (Vec::new(), Some(error)),
@@ -102,7 +109,7 @@ impl Tool for Forget {
     }
 
     async fn preview(self, power: &Memory, cx: &ToolContext) -> ToolResult {
-        let notes = self.meant(power, cx).await?;
+        let notes = self.meant(power, cx)?;
         let lines: Vec<String> = notes.iter().map(line).collect();
         Ok(Output::text(format!(
             "would forget {} notes\n{}",

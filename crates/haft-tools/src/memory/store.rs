@@ -45,7 +45,7 @@ impl Tool for Store {
             .aliases(&["memory_store", "remember", "store_memory", "save_memory"])
             .tags(&["memory", "remember", "note", "save", "fact"])
             .side_effects(&["Adds a note to memory"])
-            .private(&["text"])
+            .private(&["text", "source"])
             .risk(Risk::Low)
             .forgettable()
             .example(

@@ -48,7 +48,7 @@ impl Tool for Write {
             .aliases(&["memory_write", "write_memory", "update_memory"])
             .tags(&["memory", "write", "replace", "namespace"])
             .side_effects(&["Replaces the notes of a namespace; the old ones are kept"])
-            .private(&["text"])
+            .private(&["text", "source"])
             .risk(Risk::Medium)
             .forgettable()
             .example(

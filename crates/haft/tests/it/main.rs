@@ -29,6 +29,7 @@ mod mcp_login;
 mod mcp_same_name;
 mod mcp_schema;
 mod memory;
+mod memory_care;
 mod meta;
 mod must_show;
 mod names;

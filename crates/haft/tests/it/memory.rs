@@ -118,7 +118,7 @@ fn a_forgotten_note_is_in_no_result_that_was_kept() {
 }
 
 /// The files under a folder that hold a text.
-fn holding(folder: &std::path::Path, text: &str) -> Vec<std::path::PathBuf> {
+pub(crate) fn holding(folder: &std::path::Path, text: &str) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
