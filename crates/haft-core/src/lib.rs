@@ -48,7 +48,7 @@ pub use name::{api_name, canonical_module, module_aliases, module_of};
 pub use outcome::{Block, Meta, Outcome, OutcomeBody, Output, OutputBody};
 pub use pack::Pack;
 pub use reduce::{ReduceContext, Reducer};
-pub use results::{FORGETTABLE, KeptResult, ResultStore, session_folder};
+pub use results::{KeptResult, Nature, ResultStore, session_folder};
 pub use schema::{EVERY_OTHER_KEY, parameter_aliases, tool_schema};
 pub use shortcut::shortcut;
 pub use sights::Sightings;

@@ -2,8 +2,53 @@
 
 use std::io::{self, Read, Seek};
 
-/// What handles of results begin with in which notes stand.
-pub const FORGETTABLE: &str = "n_";
+/// What is known of a kept result besides its text. Its handle begins with it, so that whoever reads
+/// it again knows as much.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Nature {
+    /// Somebody else wrote it, or a part of it
+    pub untrusted: bool,
+    /// Notes stand in it: it goes when notes are forgotten
+    pub forgettable: bool,
+}
+
+impl Nature {
+    const ALL: [Nature; 4] = [
+        Nature::new(false, false),
+        Nature::new(true, false),
+        Nature::new(false, true),
+        Nature::new(true, true),
+    ];
+
+    const fn new(untrusted: bool, forgettable: bool) -> Self {
+        Nature {
+            untrusted,
+            forgettable,
+        }
+    }
+
+    /// What handles of such results begin with.
+    pub fn prefix(self) -> &'static str {
+        match (self.forgettable, self.untrusted) {
+            (false, false) => "r_",
+            (false, true) => "u_",
+            (true, true) => "n_",
+            (true, false) => "nr_",
+        }
+    }
+
+    /// What a handle says of its result, and what comes after that.
+    pub fn of(handle: &str) -> Option<(Nature, &str)> {
+        let of = |nature: Nature| Some((nature, handle.strip_prefix(nature.prefix())?));
+        Nature::ALL.into_iter().find_map(of)
+    }
+
+    /// The same for who needs no more; what is not known is not trusted.
+    pub fn told_by(handle: &str) -> Nature {
+        let unknown = Nature::new(true, false);
+        Nature::of(handle).map_or(unknown, |(nature, _)| nature)
+    }
+}
 
 /// A kept result, open for reading.
 pub trait KeptResult: Read + Seek + Send {}
@@ -13,11 +58,7 @@ impl<T: Read + Seek + Send> KeptResult for T {}
 /// Keeps results behind handles. A handle belongs to the session that made it.
 pub trait ResultStore: Send + Sync {
     /// Keep a text and answer with its handle.
-    fn keep(&self, session: &str, text: &str) -> io::Result<String>;
-
-    /// The same for a text in which notes stand: it goes when notes are forgotten. Its handle begins
-    /// with [`FORGETTABLE`].
-    fn keep_forgettable(&self, session: &str, text: &str) -> io::Result<String>;
+    fn keep(&self, session: &str, text: &str, nature: Nature) -> io::Result<String>;
 
     /// Open a kept result. `NotFound` for an unknown handle and for another session's alike, so
     /// that nothing is learned by guessing.

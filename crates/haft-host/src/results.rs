@@ -8,14 +8,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_core::{
-    Capability, FORGETTABLE, KeptResult, Power, ResultStore, ToolError, session_folder,
-};
+use haft_core::{Capability, KeptResult, Nature, Power, ResultStore, ToolError, session_folder};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::blocking::blocking;
 
-const PLAIN: &str = "r_";
 const HEX_DIGITS: usize = 32;
 
 /// Keeps results as files that only their owner can read.
@@ -39,16 +36,16 @@ impl FileResults {
 
     /// Start a result that is written while it comes in.
     pub fn create(&self, session: &str) -> io::Result<ResultWriter> {
-        self.begin(session, PLAIN)
+        self.begin(session, Nature::default())
     }
 
-    fn begin(&self, session: &str, prefix: &str) -> io::Result<ResultWriter> {
+    fn begin(&self, session: &str, nature: Nature) -> io::Result<ResultWriter> {
         let folder = self.folder(session);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&folder)?;
-        let handle = new_handle(prefix)?;
+        let handle = new_handle(nature.prefix())?;
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -72,12 +69,8 @@ impl FileResults {
 }
 
 impl ResultStore for FileResults {
-    fn keep(&self, session: &str, text: &str) -> io::Result<String> {
-        self.create(session)?.whole(text)
-    }
-
-    fn keep_forgettable(&self, session: &str, text: &str) -> io::Result<String> {
-        self.begin(session, FORGETTABLE)?.whole(text)
+    fn keep(&self, session: &str, text: &str, nature: Nature) -> io::Result<String> {
+        self.begin(session, nature)?.whole(text)
     }
 
     fn open(&self, session: &str, handle: &str) -> io::Result<Box<dyn KeptResult>> {
@@ -136,9 +129,7 @@ fn new_handle(prefix: &str) -> io::Result<String> {
 
 /// Whether this is spelled like one of our handles. Looked at before any path is made of it.
 fn is_handle(handle: &str) -> bool {
-    let mut prefixes = [PLAIN, FORGETTABLE].into_iter();
-    let hex = prefixes.find_map(|prefix| handle.strip_prefix(prefix));
-    hex.is_some_and(|hex| {
+    Nature::of(handle).is_some_and(|(_, hex)| {
         hex.len() == HEX_DIGITS
             && hex
                 .bytes()
@@ -214,7 +205,9 @@ mod tests {
     #[test]
     fn a_handle_opens_only_for_its_session_and_outlives_the_store() {
         let home = tempfile::tempdir().unwrap();
-        let handle = FileResults::new(home.path()).keep("one", "whole").unwrap();
+        let handle = FileResults::new(home.path())
+            .keep("one", "whole", Nature::default())
+            .unwrap();
         let results = FileResults::new(home.path());
         assert_eq!(read(&results, "one", &handle).unwrap(), "whole");
         assert_eq!(
@@ -227,7 +220,7 @@ mod tests {
     fn only_handles_become_paths() {
         let home = tempfile::tempdir().unwrap();
         let results = FileResults::new(home.path());
-        let handle = results.keep("s", "x").unwrap();
+        let handle = results.keep("s", "x", Nature::default()).unwrap();
         std::fs::write(results.folder("s").join("plain"), "x").unwrap();
         let check = |handle: &str, expected: bool| {
             assert_eq!(results.open("s", handle).is_ok(), expected, "{handle}");
@@ -237,9 +230,17 @@ mod tests {
         check("../../x", false);
         check("", false);
         check("r_", false);
-        let notes = results.keep_forgettable("s", "x").unwrap();
-        assert!(notes.starts_with(FORGETTABLE), "{notes}");
-        check(&notes, true);
+        for (untrusted, forgettable) in [(false, false), (true, false), (false, true), (true, true)]
+        {
+            let nature = Nature {
+                untrusted,
+                forgettable,
+            };
+            let handle = results.keep("s", "x", nature).unwrap();
+            assert_eq!(Nature::told_by(&handle), nature, "{handle}");
+            check(&handle, true);
+        }
+        assert!(Nature::told_by("x_0").untrusted);
         check(&handle.to_uppercase(), false);
         check(&format!("{handle}/"), false);
         check(&format!("./{handle}"), false);

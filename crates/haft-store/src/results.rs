@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use haft_core::{FORGETTABLE, session_folder};
+use haft_core::{Nature, session_folder};
 
 use crate::retention::Counted;
 use crate::{Blobs, Durability, Store, StoreError, Swept, Tx, blobs};
@@ -74,7 +74,7 @@ impl Results {
         tx.each(sql, &[PREFIX.into(), end.as_str().into()], &mut |row| {
             let owner = row.cell(0)?.text();
             let handle = owner.and_then(|owner| owner.rsplit('/').next());
-            if handle.is_some_and(|handle| handle.starts_with(FORGETTABLE)) {
+            if handle.is_some_and(|handle| Nature::told_by(handle).forgettable) {
                 owners.extend(owner.map(str::to_owned));
             }
             Ok(true)
@@ -85,11 +85,7 @@ impl Results {
         let folders = fs::read_dir(&self.drafts).into_iter().flatten().flatten();
         for file in folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten()) {
             let file = file.map_err(|error| StoreError::io("whole results", &error))?;
-            if file
-                .file_name()
-                .as_encoded_bytes()
-                .starts_with(FORGETTABLE.as_bytes())
-            {
+            if Nature::told_by(&file.file_name().to_string_lossy()).forgettable {
                 blobs::removed(&file.path())?;
             }
         }

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::{Arc, Once};
 
-use haft_core::{ChangesIndex, KeptChanges, KeptResult, ResultStore, Sightings};
+use haft_core::{ChangesIndex, KeptChanges, KeptResult, Nature, ResultStore, Sightings};
 use haft_host::FileResults;
 
 use crate::recording::Recording;
@@ -15,12 +15,8 @@ pub(crate) struct Kept {
 }
 
 impl ResultStore for Kept {
-    fn keep(&self, session: &str, text: &str) -> io::Result<String> {
-        self.coming_in.keep(session, text)
-    }
-
-    fn keep_forgettable(&self, session: &str, text: &str) -> io::Result<String> {
-        self.coming_in.keep_forgettable(session, text)
+    fn keep(&self, session: &str, text: &str, nature: Nature) -> io::Result<String> {
+        self.coming_in.keep(session, text, nature)
     }
 
     fn open(&self, session: &str, handle: &str) -> io::Result<Box<dyn KeptResult>> {

@@ -4,7 +4,7 @@
 
 use std::io::Read;
 
-use haft_core::{Earlier, EarlierState, ErrorCode, Output, Repeat, ToolError};
+use haft_core::{Earlier, EarlierState, ErrorCode, Nature, Output, Repeat, ToolError};
 
 use super::judge::Judged;
 use super::limits::{Limits, within};
@@ -79,10 +79,15 @@ fn as_before(flight: &mut Flight<'_>, earlier: &Earlier) -> Output {
     if let Some(note) = &mut flight.note {
         note.same_as = Some(earlier.call_id.clone());
     }
-    match text.is_empty() {
-        true => Output::text(told),
-        false => Output::text(text).and_text(told),
+    if text.is_empty() {
+        return Output::text(told);
     }
+    let nature = earlier.handle.as_deref().map(Nature::told_by);
+    let nature = nature.unwrap_or_default();
+    Output::text(text)
+        .and_text(told)
+        .untrusted_if(nature.untrusted)
+        .forgettable_if(nature.forgettable)
 }
 
 /// Nobody knows whether it happened: the tool is asked, if it can tell.

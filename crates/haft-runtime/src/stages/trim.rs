@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use haft_core::{Block, Output};
+use haft_core::{Block, Nature, Output};
 use regex::Regex;
 use serde_json::Value;
 
@@ -102,11 +102,11 @@ pub(super) fn keep_whole(flight: &mut Flight<'_>, output: &Output) {
     flight.meta.handle = output.handle.clone().or_else(|| {
         let results = flight.cx.caller.results.as_ref()?;
         let (session, text) = (&flight.cx.caller.session, joined(output));
-        match flight.meta.forgettable {
-            true => results.keep_forgettable(session, &text),
-            false => results.keep(session, &text),
-        }
-        .ok()
+        let nature = Nature {
+            untrusted: flight.meta.untrusted,
+            forgettable: flight.meta.forgettable,
+        };
+        results.keep(session, &text, nature).ok()
     });
 }
 

@@ -1,9 +1,7 @@
 //! Reads kept results in parts. Finding the lines is left to `search`; this file checks what was
 //! asked for and says what is known about the rest.
 
-use haft_core::{
-    FORGETTABLE, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
-};
+use haft_core::{Nature, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec};
 use haft_host::KeptResults;
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
@@ -14,6 +12,8 @@ use super::search::{self, Found, Query};
 
 /// Characters left for what we say about the result ourselves.
 const NOTICE: usize = 300;
+/// Characters that the mark around the words of others takes.
+const MARK: usize = 220;
 
 const DEFAULT_CONTEXT: u64 = 2;
 
@@ -22,7 +22,7 @@ const DEFAULT_CONTEXT: u64 = 2;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Read {
-    /// Handle of the result, as `r_…`
+    /// Handle of the result, such as `r_…`
     #[schemars(extend("x-aliases" = ["id", "result"]))]
     handle: String,
     /// Lines to read, 1-based and inclusive: `10-20`, `10-`, `-20` or `10`
@@ -66,12 +66,16 @@ impl Tool for Read {
 
     async fn run(self, results: &KeptResults, cx: &ToolContext) -> ToolResult {
         let (from, to) = parse_range(self.lines.as_deref())?;
+        let ours = match Nature::told_by(&self.handle).untrusted {
+            true => NOTICE + MARK,
+            false => NOTICE,
+        };
         let query = Query {
             from,
             to,
             regex: self.regex.as_deref().map(compile).transpose()?,
             context: self.context.unwrap_or(DEFAULT_CONTEXT) as usize,
-            budget: cx.result_budget.saturating_sub(NOTICE).max(NOTICE),
+            budget: cx.result_budget.saturating_sub(ours).max(NOTICE),
         };
         let cancel = cx.cancel.clone();
         let found = results
@@ -116,9 +120,11 @@ fn output(handle: &str, found: Found) -> Output {
     if let Some(next) = found.next {
         text.push_str(&format!("\n[goes on: read `lines` `{next}-`]"));
     }
+    let nature = Nature::told_by(handle);
     Output::text(text)
         .and_structured(structured)
-        .forgettable_if(handle.starts_with(FORGETTABLE))
+        .untrusted_if(nature.untrusted)
+        .forgettable_if(nature.forgettable)
 }
 
 fn compile(pattern: &str) -> Result<Regex, ToolError> {

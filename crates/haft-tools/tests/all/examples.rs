@@ -22,7 +22,9 @@ fn world() -> Fixture {
 fn session_folder() -> String {
     let f = Fixture::new();
     let results = f.caller().results.clone().unwrap();
-    results.keep("session", "x").unwrap();
+    results
+        .keep("session", "x", haft_core::Nature::default())
+        .unwrap();
     let mut folders = std::fs::read_dir(f.at("home/results")).unwrap();
     folders
         .next()

@@ -1,4 +1,4 @@
-use haft_core::ErrorCode;
+use haft_core::{ErrorCode, Nature};
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
@@ -8,7 +8,7 @@ fn kept(f: &Fixture, session: &str, text: &str) -> String {
         .results
         .as_ref()
         .unwrap()
-        .keep(session, text)
+        .keep(session, text, Nature::default())
         .unwrap()
 }
 
