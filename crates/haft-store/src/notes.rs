@@ -1,6 +1,7 @@
 //! Notes that agents and people leave for later. Plain text, each in a namespace, for one scope,
 //! with where it came from. Finding them by meaning is left to others.
 
+mod history;
 mod seal;
 pub(crate) use seal::{seal_all, sound};
 
@@ -8,6 +9,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::journal::now;
 use crate::{Cell, Durability, Results, Store, StoreError, Tx};
 use seal::{Parts, hash, select};
 
@@ -131,46 +133,9 @@ impl Notes {
     /// Keep a note. The same text on the same shelf is kept once: false then, with the id it has.
     pub async fn add(&self, note: NewNote) -> Result<(i64, bool), StoreError> {
         self.store
-            .write(Durability::Power, move |tx| insert(tx, &note))
+            .write(Durability::Power, move |tx| insert(tx, &note, now()))
             .done()
             .await
-    }
-
-    /// Put one text in the place of everything on a shelf. What was there is kept for undo; a text
-    /// that is all there is already stays, with what was kept before.
-    pub async fn replace(&self, note: NewNote) -> Result<i64, StoreError> {
-        let replaced = self.store.write(Durability::Power, move |tx| {
-            let shelf = &note.shelf;
-            if let Some(id) = only_note(tx, &note)? {
-                return Ok(id);
-            }
-            // Only the last state is kept, so that replacing does not grow without end.
-            tx.run(
-                "DELETE FROM notes WHERE namespace = $1 AND scope = $2 AND owner = $3 \
-                 AND replaced IS NOT NULL",
-                &on(shelf),
-            )?;
-            turn(tx, shelf)?;
-            count_removal(tx)?;
-            insert(tx, &note).map(|(id, _)| id)
-        });
-        replaced.done().await
-    }
-
-    /// Take the last replacement of a shelf back; the text that goes can be had again the same
-    /// way. False where there is nothing to go back to.
-    pub async fn undo(&self, shelf: Shelf) -> Result<bool, StoreError> {
-        let undone = self.store.write(Durability::Power, move |tx| {
-            let kept = "SELECT count(*) FROM notes WHERE namespace = $1 AND scope = $2 \
-                        AND owner = $3 AND replaced IS NOT NULL";
-            if tx.first_int(kept, &on(&shelf))? == Some(0) {
-                return Ok(false);
-            }
-            turn(tx, &shelf)?;
-            count_removal(tx)?;
-            Ok(true)
-        });
-        undone.done().await
     }
 
     /// Notes by their ids, in that order; those that are gone are left out. In the place of one
@@ -335,25 +300,6 @@ fn count_change(tx: &mut dyn Tx) -> Result<(), StoreError> {
         .map(drop)
 }
 
-/// The note that says just this, if its shelf holds nothing else.
-fn only_note(tx: &mut dyn Tx, note: &NewNote) -> Result<Option<i64>, StoreError> {
-    let [namespace, scope, owner] = on(&note.shelf);
-    let sql = "SELECT id, text, source, trust FROM notes WHERE namespace = $1 AND scope = $2 \
-               AND owner = $3 AND replaced IS NULL";
-    let mut found = Vec::new();
-    tx.each(sql, &[namespace, scope, owner], &mut |row| {
-        let same = row.cell(1)?.text() == Some(note.text.as_str())
-            && row.cell(2)?.text() == note.source.as_deref()
-            && row.cell(3)?.text() == Some(note.trust.as_str());
-        found.push(row.cell(0)?.int().filter(|_| same));
-        Ok(found.len() < 2)
-    })?;
-    Ok(match found[..] {
-        [id] => id,
-        _ => None,
-    })
-}
-
 /// A note went, or came back.
 fn count_removal(tx: &mut dyn Tx) -> Result<(), StoreError> {
     count_change(tx)?;
@@ -361,26 +307,7 @@ fn count_removal(tx: &mut dyn Tx) -> Result<(), StoreError> {
         .map(drop)
 }
 
-/// Set the notes of a shelf aside, and bring back those that were.
-fn turn(tx: &mut dyn Tx, shelf: &Shelf) -> Result<(), StoreError> {
-    let now = crate::journal::now();
-    let mut turned = Vec::new();
-    let sql = select("namespace = $1 AND scope = $2 AND owner = $3");
-    tx.each(&sql, &on(shelf), &mut |row| {
-        turned.push(seal::turned(row, now)?);
-        Ok(true)
-    })?;
-    for (id, replaced, seal) in turned {
-        let seal = seal.as_ref().map(|seal| &seal[..]);
-        tx.run(
-            "UPDATE notes SET replaced = $1, seal = $2 WHERE id = $3",
-            &[replaced.into(), seal.into(), id.into()],
-        )?;
-    }
-    Ok(())
-}
-
-fn insert(tx: &mut dyn Tx, note: &NewNote) -> Result<(i64, bool), StoreError> {
+fn insert(tx: &mut dyn Tx, note: &NewNote, time: i64) -> Result<(i64, bool), StoreError> {
     let hash = hash(&note.text);
     let shelf = &note.shelf;
     let mut values = on(shelf).to_vec();
@@ -395,7 +322,6 @@ fn insert(tx: &mut dyn Tx, note: &NewNote) -> Result<(i64, bool), StoreError> {
     if let Some(known) = known {
         return Ok((known.id, false));
     }
-    let time = crate::journal::now();
     tx.run(
         "INSERT INTO notes (namespace, scope, owner, text, source, trust, time, hash) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",

@@ -191,16 +191,10 @@ fn told(id: i64) -> String {
     )
 }
 
-/// A row set aside, or brought back from that: its number, and how the columns are then. One whose
-/// seal does not hold gets none.
-pub(super) fn turned(
-    row: &dyn Row,
-    now: i64,
-) -> Result<(i64, Option<i64>, Option<Hash>), StoreError> {
-    let id = row.cell(0)?.int().unwrap_or_default();
-    let replaced = row.cell(9)?.is_null().then_some(now);
-    let seal = Parts::sealed(row)?.map(|parts| Parts { replaced, ..parts }.seal());
-    Ok((id, replaced, seal))
+/// The seal of a row once it is set aside at a moment, or brought back; none where its own does not
+/// hold.
+pub(super) fn marked(row: &dyn Row, replaced: Option<i64>) -> Result<Option<Hash>, StoreError> {
+    Ok(Parts::sealed(row)?.map(|parts| Parts { replaced, ..parts }.seal()))
 }
 
 /// Seal the notes that an older haft has written, each if its text is what its hash says. One that

@@ -32,9 +32,13 @@ pub(super) struct Write {
     /// marked as not trusted
     #[serde(default)]
     source: Option<String>,
-    /// Take the last replacement back
+    /// Take the last replacement back; what was stored since stays. Once more takes back the one
+    /// before
     #[serde(default)]
     undo: bool,
+    /// Make the replacement again that was taken back last
+    #[serde(default)]
+    redo: bool,
 }
 
 impl Tool for Write {
@@ -75,16 +79,24 @@ impl Tool for Write {
         let shelf = power.shelf(cx, self.namespace.as_deref(), self.scope.map(Into::into))?;
         let (namespace, scope) = (shelf.namespace.clone(), shelf.scope);
         let notes = power.notes()?;
-        let said = match (self.undo, self.text) {
-            (true, None) => match notes.undo(shelf).await.map_err(|error| told(&error))? {
-                true => format!("{namespace} is as it was before"),
+        let said = match (self.undo, self.redo, self.text) {
+            (true, false, None) => match notes.undo(shelf).await.map_err(|error| told(&error))? {
+                true => format!("the last replacement of {namespace} is taken back"),
                 false => {
                     return Err(ToolError::conflict(format!(
                         "`{namespace}` was not replaced, so there is nothing to take back"
                     )));
                 }
             },
-            (false, Some(text)) => {
+            (false, true, None) => match notes.redo(shelf).await.map_err(|error| told(&error))? {
+                true => format!("{namespace} is replaced again"),
+                false => {
+                    return Err(ToolError::conflict(format!(
+                        "no replacement of `{namespace}` was taken back, so there is none to make again"
+                    )));
+                }
+            },
+            (false, false, Some(text)) => {
                 let note = NewNote {
                     shelf,
                     text,
@@ -95,7 +107,9 @@ impl Tool for Write {
                 format!("{namespace} is replaced, by note {id}")
             }
             _ => {
-                return Err(ToolError::input_invalid("give either `text` or `undo`"));
+                return Err(ToolError::input_invalid(
+                    "give either `text`, `undo` or `redo`",
+                ));
             }
         };
         Ok(Output::text(said).and_structured(json!({"namespace": namespace, "scope": scope})))

@@ -242,7 +242,7 @@ fn what_was_replaced_comes_back() {
     );
     write(json!({"namespace": "methods", "undo": true})).structured();
     assert_eq!(text(), "one\ntwo");
-    write(json!({"namespace": "methods", "undo": true})).structured();
+    write(json!({"namespace": "methods", "redo": true})).structured();
     assert_eq!(text(), "whole");
     assert!(
         write(json!({"namespace": "methods"}))
@@ -250,6 +250,52 @@ fn what_was_replaced_comes_back() {
             .message
             .contains("either")
     );
+}
+
+/// No replacement costs what was there before others, nor does taking one back cost what came since.
+#[test]
+fn replacements_are_taken_back_one_by_one() {
+    let home = tempfile::tempdir().unwrap();
+    let f = with_memory(home.path(), &store_in(home.path()), Reach::All, |_| {});
+    let check = |tool: &str, args: Value, expected: &str| {
+        let done = f.call(tool, args.clone());
+        let done = done.result.map_err(|error| error.message.clone());
+        let read = f.call("memory.read", json!({})).structured();
+        let told = match done {
+            Ok(_) => read["text"].as_str().unwrap().replace('\n', " "),
+            Err(message) => message,
+        };
+        assert!(told.contains(expected), "{args}: {told}");
+        assert!(told.len() == expected.len() || told.contains("there is n"));
+    };
+    check("memory.store", json!({"text": "old"}), "old");
+    check("memory.write", json!({"text": "a"}), "a");
+    check("memory.write", json!({"text": "b"}), "b");
+    check("memory.store", json!({"text": "since"}), "b since");
+    check("memory.write", json!({"undo": true}), "a since");
+    check("memory.write", json!({"undo": true}), "old since");
+    check(
+        "memory.write",
+        json!({"undo": true}),
+        "nothing to take back",
+    );
+    check("memory.write", json!({"redo": true}), "a since");
+    check("memory.write", json!({"redo": true}), "b since");
+    check("memory.write", json!({"redo": true}), "none to make again");
+    check("memory.write", json!({"undo": true}), "a since");
+    check("memory.write", json!({"text": "c"}), "c");
+    check("memory.write", json!({"redo": true}), "none to make again");
+    check("memory.write", json!({"undo": true}), "a since");
+    // However often it is replaced in a while.
+    for n in 0..50 {
+        let text = format!("state {n}");
+        check("memory.write", json!({"text": text}), &text);
+    }
+    for n in (0..49).rev() {
+        check("memory.write", json!({"undo": true}), &format!("state {n}"));
+    }
+    check("memory.write", json!({"undo": true}), "a since");
+    check("memory.write", json!({"undo": true}), "old since");
 }
 
 #[test]
