@@ -3,13 +3,13 @@
 use haft_core::{
     Effects, ErrorCode, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_store::{Note, Shelf};
+use haft_store::{Note, Scope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::power::{Memory, told};
-use super::told::{changes, line, no_such};
+use super::told::{ScopeName, everything, line, no_such, uri};
 
 /// Forget notes for good: by number, or all of a namespace. Nothing of them is left in haft's
 /// store, its index or its log; copies made before still have them.
@@ -26,6 +26,9 @@ pub(super) struct Forget {
     #[serde(default)]
     #[schemars(extend("x-aliases" = ["category"]))]
     namespace: Option<String>,
+    /// Of the namespace only what is for this scope
+    #[serde(default)]
+    scope: Option<ScopeName>,
 }
 
 impl Forget {
@@ -48,7 +51,9 @@ impl Forget {
             .notes()?
             .even_replaced(&ids, self.namespace.as_deref());
         let mut found = found.map_err(|error| told(&error))?;
+        let scope: Option<Scope> = self.scope.map(Into::into);
         found.retain(|note| power.sees(cx, note));
+        found.retain(|note| scope.is_none_or(|scope| note.scope == scope));
         Ok(found)
     }
 
@@ -88,8 +93,32 @@ impl Tool for Forget {
     }
 
     fn effects(&self, power: &Memory, cx: &ToolContext) -> Result<Effects, ToolError> {
-        let shelf: Shelf = power.shelf(cx, self.namespace.as_deref(), None)?;
-        Ok(changes(&shelf).removing_if(true))
+        let seen = self.seen(power, cx)?;
+        let mut places: Vec<(Scope, &str)> = match &self.namespace {
+            // All that it may come upon: a note may be added before it runs.
+            Some(namespace) => {
+                let scopes = power.scopes(cx, namespace, self.scope.map(Into::into))?;
+                scopes
+                    .into_iter()
+                    .map(|scope| (scope, &**namespace))
+                    .collect()
+            }
+            None => seen
+                .iter()
+                .map(|note| (note.scope, note.namespace.as_str()))
+                .collect(),
+        };
+        places.sort_unstable();
+        places.dedup();
+        let mut effects = Effects::none().removing_if(true);
+        for (scope, namespace) in &places {
+            effects = effects.writes(uri(*scope, namespace));
+        }
+        // Of a note that is not there only traces can go.
+        Ok(match places.is_empty() {
+            true => effects.writes(everything()),
+            false => effects,
+        })
     }
 
     async fn run(self, power: &Memory, cx: &ToolContext) -> ToolResult {

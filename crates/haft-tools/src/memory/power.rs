@@ -102,6 +102,24 @@ impl Memory {
         })
     }
 
+    /// The scopes that are meant, of those that are open to this caller.
+    pub(super) fn scopes(
+        &self,
+        cx: &ToolContext,
+        namespace: &str,
+        scope: Option<Scope>,
+    ) -> Result<Vec<Scope>, ToolError> {
+        checked(namespace)?;
+        if scope.is_some() {
+            return Ok(vec![self.shelf(cx, Some(namespace), scope)?.scope]);
+        }
+        let open = |scope: &Scope| {
+            let owner = self.owner(cx, *scope);
+            owner.is_ok_and(|owner| self.reaches(cx, *scope, &owner))
+        };
+        Ok(Scope::ALL.into_iter().filter(open).collect())
+    }
+
     /// Every note this caller sees, nearest scope first, oldest first within it.
     pub(super) async fn visible(
         &self,

@@ -72,20 +72,21 @@ pub(super) fn object(note: &Note) -> Value {
 
 /// What a change of a shelf touches.
 pub(super) fn changes(shelf: &Shelf) -> Effects {
-    Effects::none().writes(uri(shelf))
+    Effects::none().writes(uri(shelf.scope, &shelf.namespace))
 }
 
-fn uri(shelf: &Shelf) -> Resource {
-    Resource::Uri(format!(
-        "memory:{}/{}",
-        shelf.scope.as_str(),
-        shelf.namespace
-    ))
+pub(super) fn uri(scope: Scope, namespace: &str) -> Resource {
+    Resource::Uri(format!("memory:{}/{namespace}", scope.as_str()))
 }
 
 /// Reading may look at every shelf.
 pub(super) fn looks() -> Effects {
-    Effects::none().reads(Resource::Uri("memory:".to_owned()))
+    Effects::none().reads(everything())
+}
+
+/// No shelf in particular.
+pub(super) fn everything() -> Resource {
+    Resource::Uri("memory:".to_owned())
 }
 
 pub(super) fn no_such(id: i64) -> ToolError {

@@ -102,3 +102,35 @@ fn what_others_wrote_is_marked_in_an_answer_that_was_kept() {
         assert!(!text(&told).contains("untrusted"), "{told}");
     }
 }
+
+/// A rule on a shelf holds however its notes are named.
+#[test]
+fn a_rule_on_a_shelf_holds_for_the_numbers_of_its_notes() {
+    let place = Place::with_config(
+        "isolation: {level: shared}\n\
+         tools: {rules: {deny: ['memory.forget(memory:project/methods)']}}\n",
+    );
+    for scope in ["project", "user"] {
+        let store = json!({"text": scope, "namespace": "methods", "scope": scope});
+        place.call("memory.store", &store, &[]);
+    }
+    let check = |args: Value, expected: &str| {
+        let outcome = place.call("memory.forget", &args, &["--yes"]);
+        assert_eq!(verdict(&outcome), expected, "{args}: {outcome}");
+    };
+    check(json!({"id": 1}), "denied");
+    check(json!({"ids": [2, 1]}), "denied");
+    check(json!({"namespace": "methods"}), "denied");
+    check(
+        json!({"namespace": "methods", "scope": "project"}),
+        "denied",
+    );
+    check(json!({"namespace": "methods", "scope": "user"}), "ok");
+    check(json!({"id": 2}), "not_available");
+    let left = place.run(["memory", "list", "--json"]).exits(0).json();
+    assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
+    // One that was replaced is as closed as one that was not.
+    let write = json!({"text": "x", "namespace": "methods", "scope": "project"});
+    place.call("memory.write", &write, &[]);
+    check(json!({"id": 1}), "denied");
+}
