@@ -20,7 +20,7 @@ use haft_core::Pack;
 
 pub use file::difference;
 pub use journal::{OpenJournal, ReadJournal};
-pub use memory::{Memory, OpenStore, namespace_of};
+pub use memory::{Memory, OpenStore, checked_namespace, namespace_of};
 pub use reach::Reach;
 
 /// Every built-in module with its tools.

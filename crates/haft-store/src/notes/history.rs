@@ -35,6 +35,27 @@ impl Notes {
         replaced.done().await
     }
 
+    /// Put a text in the place of those notes of its shelf that somebody has seen, and leave what came
+    /// since; an empty text is no note. Says how many came since; none where one of those that were
+    /// seen is not there any more, and nothing happens then.
+    pub async fn revise(&self, note: NewNote, seen: Vec<i64>) -> Result<Option<usize>, StoreError> {
+        let revised = self.store.write(Durability::Power, move |tx| {
+            let all = standing(tx, &note.shelf)?;
+            let current = all.iter().filter(|one| one.replaced.is_none());
+            let (known, since): (Vec<i64>, Vec<i64>) =
+                current.map(|one| one.id).partition(|id| seen.contains(id));
+            if known.len() != seen.len() {
+                return Ok(None);
+            }
+            let moment = set_aside(tx, &all, &known)?;
+            if !note.text.is_empty() {
+                insert(tx, &note, moment)?;
+            }
+            Ok(Some(since.len()))
+        });
+        revised.done().await
+    }
+
     /// Take the last replacement of a shelf back; what was stored since stays. False where there is
     /// nothing to go back to.
     pub async fn undo(&self, shelf: Shelf) -> Result<bool, StoreError> {

@@ -13,7 +13,7 @@ mod write;
 
 use haft_core::{Module, Pack, typed};
 
-pub use power::{Memory, OpenStore, namespace_of};
+pub use power::{Memory, OpenStore, checked as checked_namespace, namespace_of};
 
 pub(crate) fn pack() -> Pack {
     Pack {

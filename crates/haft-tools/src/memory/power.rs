@@ -189,7 +189,6 @@ pub(super) fn told(error: &StoreError) -> ToolError {
     }
 }
 
-/// A namespace as it may be written.
 /// The namespace that a heading means.
 pub fn namespace_of(heading: &str) -> String {
     if let Ok(namespace) = checked(heading.trim()) {
@@ -207,7 +206,8 @@ pub fn namespace_of(heading: &str) -> String {
     }
 }
 
-pub(super) fn checked(namespace: &str) -> Result<String, ToolError> {
+/// A namespace as it may be written.
+pub fn checked(namespace: &str) -> Result<String, ToolError> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let good = !namespace.is_empty()
         && namespace.chars().count() <= LONGEST_NAMESPACE

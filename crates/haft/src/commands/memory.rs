@@ -98,6 +98,11 @@ fn edit(notes: &Notes, namespace: String, scope: &str) -> Result<u8> {
         Scope::Project => project()?,
         _ => String::new(),
     };
+    let namespace = haft_tools::checked_namespace(&namespace).map_err(|error| {
+        let hint = error.hint.as_ref();
+        let hint = hint.map(|hint| format!(", {hint}")).unwrap_or_default();
+        Usage(format!("{}{hint}", error.message))
+    })?;
     let shelf = Shelf {
         namespace,
         scope,
@@ -115,6 +120,7 @@ fn edit(notes: &Notes, namespace: String, scope: &str) -> Result<u8> {
         print::line("nothing was changed");
         return Ok(0);
     }
+    let seen = here.iter().map(|note| note.id).collect();
     let note = NewNote {
         shelf,
         text: after.trim_end_matches('\n').to_owned(),
@@ -125,9 +131,24 @@ fn edit(notes: &Notes, namespace: String, scope: &str) -> Result<u8> {
         },
     };
     let engine = tokio::runtime::Builder::new_current_thread().build()?;
-    engine.block_on(notes.replace(note)).map_err(failed)?;
-    print::line("saved; what was there is kept for `memory.write` with `undo`");
-    Ok(0)
+    match engine.block_on(notes.revise(note, seen)).map_err(failed)? {
+        None => {
+            // Somebody wrote that, and it stands nowhere else.
+            print::raw(after.as_bytes())?;
+            bail!(Failed {
+                message: "others changed these notes meanwhile, so nothing was saved".to_owned(),
+                hint: Some("what you wrote stands above: edit the notes again".to_owned()),
+            });
+        }
+        Some(since) => {
+            if since > 0 {
+                let word = if since == 1 { "note" } else { "notes" };
+                print::line(&format!("{since} {word} stored meanwhile stayed"));
+            }
+            print::line("saved; what was there is kept for `memory.write` with `undo`");
+            Ok(0)
+        }
+    }
 }
 
 /// Where a text comes from that is made of these.

@@ -1,9 +1,11 @@
 //! What is known of a note stays with it, and nothing is lost or left that should not be.
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::{Value, json};
 
 use crate::memory::holding;
-use crate::place::{Place, text, verdict};
+use crate::place::{HAFT, Place, Ran, finish, text, verdict};
 
 const ONE: [&str; 2] = ["--session", "one"];
 const SHORT: [&str; 4] = ["--session", "one", "--budget", "100"];
@@ -133,4 +135,63 @@ fn a_rule_on_a_shelf_holds_for_the_numbers_of_its_notes() {
     let write = json!({"text": "x", "namespace": "methods", "scope": "project"});
     place.call("memory.write", &write, &[]);
     check(json!({"id": 1}), "denied");
+}
+
+fn edit(place: &Place, namespace: &str, script: &str) -> Ran {
+    let editor = place.file("editor", format!("#!/bin/sh\n{script}\n"));
+    std::fs::set_permissions(&editor, PermissionsExt::from_mode(0o700)).unwrap();
+    let mut edit = place.haft();
+    edit.args(["memory", "edit", namespace, "--scope", "user"])
+        .env("EDITOR", editor);
+    finish(&mut edit)
+}
+
+fn noted(place: &Place) -> Vec<String> {
+    let listed = place.run(["memory", "list", "--json"]).exits(0).json();
+    let notes = listed.as_array().unwrap().iter();
+    notes
+        .map(|note| note["text"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// What happens while a person is in the editor is neither written over nor brought back.
+#[test]
+fn an_edit_leaves_what_was_stored_meanwhile() {
+    let place = Place::with_config("isolation: {level: shared}\n");
+    let store = |text: &str| {
+        let store = json!({"text": text, "namespace": "style"});
+        place.call("memory.store", &store, &[]);
+    };
+    store("use spaces");
+    let meanwhile =
+        format!(r#"{HAFT} call memory.store '{{"text":"meanwhile","namespace":"style"}}'"#);
+    let changed = format!("{meanwhile} >&2 || exit 1\necho use tabs > \"$1\"");
+    edit(&place, "style", &changed).exits(0).says("meanwhile");
+    assert_eq!(noted(&place), ["meanwhile", "use tabs"]);
+    let undo = json!({"namespace": "style", "undo": true});
+    place.call("memory.write", &undo, &[]);
+    assert_eq!(noted(&place), ["use spaces", "meanwhile"]);
+    // A note that went is not brought back, and the person's words are not lost.
+    let forgets = format!(r#"{HAFT} call memory.forget '{{"id":1}}' --yes"#);
+    let changed = format!("{forgets} >&2 || exit 1\necho never that > \"$1\"");
+    let refused = edit(&place, "style", &changed);
+    refused.exits(1).says("nothing was saved");
+    assert_eq!(refused.out, "never that\n");
+    assert_eq!(noted(&place), ["meanwhile"]);
+}
+
+#[test]
+fn an_edit_makes_no_note_that_nobody_can_read() {
+    let place = Place::with_config("isolation: {level: shared}\n");
+    for name in ["bad name * ../", ""] {
+        let refused = edit(&place, name, "echo x > \"$1\"");
+        refused.exits(2).says("not a namespace");
+    }
+    edit(&place, "style", "echo use tabs > \"$1\"").exits(0);
+    assert_eq!(noted(&place), ["use tabs"]);
+    edit(&place, "style", ": > \"$1\"").exits(0);
+    assert_eq!(noted(&place), [""; 0], "no text is no note");
+    let undo = json!({"namespace": "style", "undo": true});
+    place.call("memory.write", &undo, &[]);
+    assert_eq!(noted(&place), ["use tabs"]);
 }
