@@ -40,8 +40,8 @@ impl Scope {
     }
 }
 
-/// How far a note can be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// How far a note can be believed, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// A person wrote it
@@ -130,7 +130,8 @@ impl Notes {
         Notes { store }
     }
 
-    /// Keep a note. The same text on the same shelf is kept once: false then, with the id it has.
+    /// Keep a note. The same text on the same shelf is kept once: false then, with the id it has. It
+    /// is believed as far as the less trusted of the two.
     pub async fn add(&self, note: NewNote) -> Result<(i64, bool), StoreError> {
         self.store
             .write(Durability::Power, move |tx| insert(tx, &note, now()))
@@ -320,6 +321,9 @@ fn insert(tx: &mut dyn Tx, note: &NewNote, time: i64) -> Result<(i64, bool), Sto
         Ok(known.is_none())
     })?;
     if let Some(known) = known {
+        if note.trust > known.trust {
+            doubt(tx, &known, note)?;
+        }
         return Ok((known.id, false));
     }
     tx.run(
@@ -353,6 +357,32 @@ fn insert(tx: &mut dyn Tx, note: &NewNote, time: i64) -> Result<(i64, bool), Sto
     let sealed = "UPDATE notes SET seal = $1 WHERE id = $2";
     tx.run(sealed, &[Cell::Blob(&parts.seal()), id.into()])?;
     Ok((id, true))
+}
+
+/// Believe a note no more than another one that says the same, and say where that came from.
+fn doubt(tx: &mut dyn Tx, known: &Note, note: &NewNote) -> Result<(), StoreError> {
+    let source = note.source.as_deref().or(known.source.as_deref());
+    let parts = Parts {
+        id: known.id,
+        namespace: &known.namespace,
+        scope: known.scope.as_str(),
+        owner: &known.owner,
+        source,
+        trust: note.trust.as_str(),
+        time: known.time,
+        hash: &hash(&known.text),
+        replaced: None,
+    };
+    tx.run(
+        "UPDATE notes SET source = $1, trust = $2, seal = $3 WHERE id = $4",
+        &[
+            source.into(),
+            note.trust.as_str().into(),
+            Cell::Blob(&parts.seal()),
+            known.id.into(),
+        ],
+    )?;
+    count_change(tx)
 }
 
 /// Where a note belongs; none where that is not known for certain.

@@ -339,6 +339,29 @@ fn what_comes_from_outside_is_marked() {
     }
 }
 
+/// What is there already is believed no more than the page that says it too.
+#[test]
+fn the_less_trusted_of_two_equal_notes_counts() {
+    let home = tempfile::tempdir().unwrap();
+    let store = store_in(home.path());
+    let f = with_memory(home.path(), &store, Reach::All, |_| {});
+    let stored = |args: Value| f.call("memory.store", args).structured();
+    stored(json!({"text": "t2"}));
+    let check = |args: Value, source: Value, trust: &str| {
+        let again = stored(args.clone());
+        assert_eq!((&again["id"], &again["stored"]), (&json!(1), &json!(false)));
+        let note = f.call("memory.read", json!({"id": 1})).structured();
+        let known = (&note["source"], &note["trust"], &note["text"]);
+        assert_eq!(known, (&source, &json!(trust), &json!("t2")), "{args}");
+    };
+    check(json!({"text": "t2"}), Value::Null, "agent");
+    let evil = json!("evil page");
+    let from = json!({"text": "t2", "source": evil});
+    check(from, evil.clone(), "untrusted");
+    check(json!({"text": "t2"}), evil.clone(), "untrusted");
+    check(json!({"text": "t2", "source": "b"}), evil, "untrusted");
+}
+
 #[test]
 fn words_alone_can_be_looked_for() {
     let home = tempfile::tempdir().unwrap();
