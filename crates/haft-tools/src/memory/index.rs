@@ -176,6 +176,11 @@ impl NoteIndex {
                 keywords: hit.parts.keywords,
             });
         }
+        // Of notes that fit as well, such as equal ones, the nearer one counts.
+        let scope = |found: &Found| self.places.get(&found.id).map(|place| place.scope);
+        for equal in found.chunk_by_mut(|a, b| a.score == b.score) {
+            equal.sort_by_key(scope);
+        }
         if keywords_only {
             found.retain(|found| found.keywords > 0.0);
             found.sort_by(|a, b| b.keywords.total_cmp(&a.keywords));

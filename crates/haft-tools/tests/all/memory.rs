@@ -363,6 +363,29 @@ fn the_less_trusted_of_two_equal_notes_counts() {
 }
 
 #[test]
+fn of_equal_notes_the_nearest_is_first() {
+    let home = tempfile::tempdir().unwrap();
+    let store = store_in(home.path());
+    let f = with_memory(home.path(), &store, Reach::All, |_| {});
+    for scope in ["user", "project", "session"] {
+        let note = json!({"text": "the port is 8080", "scope": scope});
+        f.call("memory.store", note).structured();
+    }
+    let query = json!({"query": "which port"});
+    let words = json!({"query": "port", "keywordOnly": true});
+    for (tool, args, list) in [
+        ("memory.search", &query, "results"),
+        ("memory.search", &words, "results"),
+        ("memory.recall", &query, "notes"),
+    ] {
+        let found = f.call(tool, args.clone()).structured();
+        let notes = found[list].as_array().unwrap().iter();
+        let scopes: Vec<&str> = notes.filter_map(|note| note["scope"].as_str()).collect();
+        assert_eq!(scopes, ["session", "project", "user"], "{tool} {args}");
+    }
+}
+
+#[test]
 fn words_alone_can_be_looked_for() {
     let home = tempfile::tempdir().unwrap();
     let f = with_memory(home.path(), &store_in(home.path()), Reach::All, |_| {});
