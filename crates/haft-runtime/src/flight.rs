@@ -68,6 +68,8 @@ pub(crate) struct Note {
     pub(crate) text: Option<String>,
     /// The call whose answer this is
     pub(crate) same_as: Option<String>,
+    /// Why its result is not shortened by a reducer, for whoever reads it
+    pub(crate) unreduced: Option<String>,
 }
 
 impl Flight<'_> {

@@ -1,6 +1,6 @@
 //! reduce: the tool's reducer, if it has one. What it leaves out stays readable behind a handle.
 
-use haft_core::{Block, Output, ReduceContext};
+use haft_core::{Output, ReduceContext};
 
 use super::record;
 use super::trim::keep_whole;
@@ -22,7 +22,10 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
         return;
     };
     if let Some(told) = not_worth_it(flight) {
-        output.content.push(Block::text(told));
+        // It is part of the notice, so that trimming does not take it for a part of the result.
+        if let Some(note) = &mut flight.note {
+            note.unreduced = Some(told);
+        }
         return;
     }
     let chars = super::trim::chars(output);

@@ -43,20 +43,24 @@ pub(crate) fn output(flight: &mut Flight<'_>, output: &mut Output) {
     let shown = chars(output);
     let total = output.total_chars.unwrap_or(shown).max(shown);
     flight.meta.total_chars = total;
+    let unreduced = flight.note.as_mut().and_then(|note| note.unreduced.take());
+    let told = unreduced.map_or_else(String::new, |told| format!("\n{told}"));
     // What a reducer or the tool itself left out is stated too.
     let notice = (total > shown).then(|| {
         flight.meta.handle = flight.meta.handle.take().or(output.handle.take());
         notice(total, flight.meta.handle.as_deref())
     });
-    let extra = notice.as_ref().map_or(0, |notice| notice.chars().count());
-    if shown + extra > room {
+    let is_part = notice.is_some();
+    let notice = told.clone() + &notice.unwrap_or_default();
+    if shown + notice.chars().count() > room {
         keep_whole(flight, output);
         flight.meta.truncated = true;
         let whole = joined(output);
-        let cut = fit(&whole, room, total, flight.meta.handle.as_deref());
+        let room = room.saturating_sub(told.chars().count());
+        let cut = fit(&whole, room, total, flight.meta.handle.as_deref(), &told);
         replace_text(output, cut);
-    } else if let Some(notice) = notice {
-        flight.meta.truncated = true;
+    } else if !notice.is_empty() {
+        flight.meta.truncated |= is_part;
         output.content.push(Block::text(notice.trim_start()));
     }
     if let Some(value) = &mut output.structured {
@@ -136,8 +140,9 @@ fn notice(total: usize, handle: Option<&str>) -> String {
     }
 }
 
-/// Head and tail of a text, the error lines between them, and the notice, within `room`.
-fn fit(whole: &str, room: usize, total: usize, handle: Option<&str>) -> String {
+/// Head and tail of a text, the error lines between them, and the notice, within `room`; what else is
+/// told of it comes on top.
+fn fit(whole: &str, room: usize, total: usize, handle: Option<&str>, told: &str) -> String {
     let notice = notice(total, handle);
     let room = room.saturating_sub(notice.chars().count());
     // Four fifths for head and tail, the rest for error lines and the gap's own line.
@@ -157,7 +162,7 @@ fn fit(whole: &str, room: usize, total: usize, handle: Option<&str>) -> String {
     let gap = &whole[head_end..tail_start.max(head_end)];
     let between = between(gap, room - head - tail);
     format!(
-        "{}{between}{}{notice}",
+        "{}{between}{}{told}{notice}",
         &whole[..head_end],
         &whole[tail_start.max(head_end)..]
     )
@@ -220,7 +225,7 @@ mod tests {
         );
         let total = whole.chars().count();
         for room in [0, 10, 60, 200, 1_000, 10_000] {
-            let cut = fit(&whole, room, total, None);
+            let cut = fit(&whole, room, total, None, "");
             let notice = format!("[truncated — {total} chars total]");
             assert!(cut.ends_with(&notice), "{cut}");
             assert!(
@@ -228,9 +233,10 @@ mod tests {
                 "{room}"
             );
         }
-        let cut = fit(&whole, 1_000, total, Some("r_1"));
+        let cut = fit(&whole, 1_000, total, Some("r_1"), "\n[told]");
         assert!(cut.starts_with("head\n") && cut.contains("\ntail\n"));
         assert!(cut.contains("error: it broke") && cut.contains("r_1"));
+        assert!(cut.contains("\ntail\n[told]\n[the rest"), "{cut}");
     }
 
     #[test]

@@ -296,19 +296,16 @@ fn a_replay_shows_what_became_of_a_long_result() {
 #[test]
 fn a_reducer_that_saves_nothing_is_switched_off_for_that_command() {
     let place = Place::with_config(SHARED);
-    let run = || {
-        let call = json!({"command": "head -n 500 out"});
-        place.call("shell.exec", &call, &["--yes"])
-    };
-    let long = |n: usize| {
+    let long = |n: usize, budget: &str| {
         place.file(
             "out",
             "a line of the output of something long\n".repeat(400 + n),
         );
-        run()
+        let call = json!({"command": "head -n 500 out"});
+        place.call("shell.exec", &call, &["--yes", "--budget", budget])
     };
     for n in 0..5 {
-        let outcome = long(n);
+        let outcome = long(n, "30000");
         assert_eq!(outcome["meta"]["reduced"], true, "{outcome}");
         let handle = outcome["meta"]["handle"].as_str().unwrap();
         place.call(
@@ -317,12 +314,16 @@ fn a_reducer_that_saves_nothing_is_switched_off_for_that_command() {
             &[],
         );
     }
-    let outcome = long(9);
-    assert_ne!(outcome["meta"]["reduced"], true, "{outcome}");
-    assert!(
-        text(&outcome).contains("kept being read again"),
-        "{outcome}"
-    );
+    // Said also where no more than a part can be shown.
+    for budget in ["30000", "1000", "300"] {
+        let outcome = long(9, budget);
+        assert_ne!(outcome["meta"]["reduced"], true, "{outcome}");
+        let told =
+            "[not shortened: shortened results of `shell.exec head -n` kept being read again]";
+        assert!(text(&outcome).contains(told), "{budget}: {outcome}");
+        let fits = text(&outcome).chars().count() <= budget.parse().unwrap();
+        assert!(fits, "{budget}: {outcome}");
+    }
     place.run(["stats"]).exits(0).says("switched off");
     // Another command is another matter.
     let other = place.call("shell.exec", &json!({"command": "cat out"}), &["--yes"]);
