@@ -1,5 +1,10 @@
 //! `haft memory`: the notes as a person sees them: to read, export, import and edit.
 
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use haft_store::{NewNote, Note, Notes, Scope, Shelf, Trust};
 
@@ -21,7 +26,7 @@ pub(crate) fn run(command: cli::Memory) -> Result<u8> {
         MemoryAction::Export { file } => {
             let text = to_markdown(&sound(notes.after(0).map_err(failed)?));
             match file {
-                Some(path) => std::fs::write(&path, text)
+                Some(path) => write_out(&path, text.as_bytes())
                     .with_context(|| format!("cannot write `{}`", path.display()))?,
                 None => print::raw(text.as_bytes())?,
             }
@@ -29,7 +34,7 @@ pub(crate) fn run(command: cli::Memory) -> Result<u8> {
         }
         MemoryAction::Import { file } => {
             journal.check().map_err(failed)?;
-            let found = from_markdown(&input::file(&file)?, &project()?)?;
+            let found = from_markdown(&input::own_file(&file)?, &project()?)?;
             let added = add(&notes, found)?;
             print::line(&format!("{added} notes were added"));
             Ok(0)
@@ -39,6 +44,17 @@ pub(crate) fn run(command: cli::Memory) -> Result<u8> {
             edit(&notes, namespace, &scope)
         }
     }
+}
+
+/// Notes are for their owner; a file that is there already is for whom it was.
+fn write_out(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text)
 }
 
 /// The notes that are as they were written; the others are named.
@@ -189,7 +205,7 @@ fn to_markdown(notes: &[Note]) -> String {
             let told = note.text.trim_end_matches('\n').len();
             let mut at = 0;
             for line in note.text.split('\n') {
-                let special = line.starts_with("# ") || line.starts_with(MARK);
+                let special = is_special(line);
                 let last = line.is_empty() && at >= told;
                 if special || last || line.starts_with('\\') {
                     text.push('\\');
@@ -210,6 +226,8 @@ fn from_markdown(text: &str, project: &str) -> Result<Vec<NewNote>> {
     let mut notes: Vec<(NewNote, Vec<&str>)> = Vec::new();
     let mut namespace = "knowledge".to_owned();
     let mut open = false;
+    // Whether a note is under a comment of ours; what is not is taken as it is.
+    let mut marked = Vec::new();
     let own = |namespace: &str| NewNote {
         shelf: Shelf {
             namespace: namespace.to_owned(),
@@ -231,11 +249,13 @@ fn from_markdown(text: &str, project: &str) -> Result<Vec<NewNote>> {
             })?;
             let mut note = own(&namespace);
             let word = |key: &str| about[key].as_str();
-            note.shelf.scope = word("scope").and_then(Scope::parse).unwrap_or(Scope::User);
-            note.shelf.owner = word("owner").unwrap_or_default().to_owned();
+            let place = place_of(word("scope"), word("owner"), project);
+            let place = place.map_err(|told| Usage(format!("line {}: {told}", at + 1)))?;
+            (note.shelf.scope, note.shelf.owner) = place;
             note.source = word("source").map(str::to_owned);
             note.trust = word("trust").map_or(Trust::Untrusted, Trust::parse);
             notes.push((note, Vec::new()));
+            marked.push(true);
             open = true;
         } else {
             if !open && line.trim().is_empty() {
@@ -243,6 +263,7 @@ fn from_markdown(text: &str, project: &str) -> Result<Vec<NewNote>> {
             }
             if !open {
                 notes.push((own(&namespace), Vec::new()));
+                marked.push(false);
                 open = true;
             }
             if let Some((_, lines)) = notes.last_mut() {
@@ -252,18 +273,55 @@ fn from_markdown(text: &str, project: &str) -> Result<Vec<NewNote>> {
     }
     Ok(notes
         .into_iter()
-        .map(|(mut note, mut lines)| {
+        .zip(marked)
+        .map(|((mut note, mut lines), marked)| {
             // One empty line parts a note from what follows it, and a person may have left more.
             while lines.last().is_some_and(|line| line.is_empty()) {
                 lines.pop();
             }
-            let plain = lines
-                .iter()
-                .map(|line| line.strip_prefix('\\').unwrap_or(line));
+            let plain = lines.iter().map(|line| match marked {
+                true => plain(line),
+                false => line,
+            });
             note.text = plain.collect::<Vec<&str>>().join("\n");
             note
         })
         .collect())
+}
+
+/// A line without the backslash that the export puts before what would not be taken for text.
+fn plain(line: &str) -> &str {
+    let rest = line.strip_prefix('\\').unwrap_or(line);
+    match rest.is_empty() || is_special(rest) || rest.starts_with('\\') {
+        true => rest,
+        false => line,
+    }
+}
+
+fn is_special(line: &str) -> bool {
+    line.starts_with("# ") || line.starts_with(MARK)
+}
+
+/// For whom a note is, by its comment; nobody would see one that is for nobody.
+fn place_of(
+    scope: Option<&str>,
+    owner: Option<&str>,
+    project: &str,
+) -> Result<(Scope, String), String> {
+    let scope = match scope {
+        None => Scope::Project,
+        Some(word) => Scope::parse(word).ok_or_else(|| format!("no such scope: `{word}`"))?,
+    };
+    let owner = owner.filter(|owner| !owner.is_empty());
+    let owner = match (scope, owner) {
+        (Scope::User, _) => "",
+        (_, Some(owner)) => owner,
+        (Scope::Project, None) => project,
+        (Scope::Session | Scope::Agent, None) => {
+            return Err(format!("a note for {} needs an `owner`", scope.as_str()));
+        }
+    };
+    Ok((scope, owner.to_owned()))
 }
 
 #[cfg(test)]
@@ -299,6 +357,7 @@ mod tests {
             note(7, "methods", "\n", None),
             note(8, "methods", "\\\n\\\\\n", None),
             note(9, "methods", "carriage\r\n\r\n", None),
+            note(10, "methods", "\\section{a}\n\\# b\n\\\\# c", None),
         ];
         let text = to_markdown(&notes);
         let back = from_markdown(&text, "/w").unwrap();

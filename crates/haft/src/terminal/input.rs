@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::fail::Usage;
 
-/// Bytes that are read at most.
+/// Bytes that are read at most: as arguments, and of a file that haft may have written itself.
 const LIMIT: u64 = 64 << 20;
+const OWN_LIMIT: u64 = 4 << 30;
 
 /// What `JSON`, `@file` or `-` stands for; none when nothing is given.
 pub(crate) fn arguments(given: Option<&str>) -> Result<Option<Value>> {
@@ -35,23 +36,32 @@ pub(crate) fn parse(text: &str) -> Result<Value> {
 }
 
 pub(crate) fn standard_input() -> Result<String> {
-    text(std::io::stdin().lock(), "standard input")
+    text(std::io::stdin().lock(), "standard input", LIMIT)
 }
 
 pub(crate) fn file(path: &Path) -> Result<String> {
+    file_within(path, LIMIT)
+}
+
+/// The same for what haft has written, which may be all there is.
+pub(crate) fn own_file(path: &Path) -> Result<String> {
+    file_within(path, OWN_LIMIT)
+}
+
+fn file_within(path: &Path, limit: u64) -> Result<String> {
     let name = path.display().to_string();
     let file = std::fs::File::open(path)
         .map_err(|error| Usage(format!("cannot read `{name}`: {error}")))?;
-    text(file, &format!("`{name}`"))
+    text(file, &format!("`{name}`"), limit)
 }
 
-fn text(from: impl Read, name: &str) -> Result<String> {
+fn text(from: impl Read, name: &str, limit: u64) -> Result<String> {
     let mut bytes = Vec::new();
-    from.take(LIMIT + 1)
+    from.take(limit + 1)
         .read_to_end(&mut bytes)
         .with_context(|| format!("cannot read {name}"))?;
-    if bytes.len() as u64 > LIMIT {
-        return Err(Usage(format!("{name} is larger than {LIMIT} bytes")).into());
+    if bytes.len() as u64 > limit {
+        return Err(Usage(format!("{name} is larger than {limit} bytes")).into());
     }
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();

@@ -195,3 +195,35 @@ fn an_edit_makes_no_note_that_nobody_can_read() {
     place.call("memory.write", &undo, &[]);
     assert_eq!(noted(&place), ["use tabs"]);
 }
+
+/// A person's file comes in as it is, or is refused; what goes out is for its owner alone.
+#[test]
+fn an_import_changes_nobodys_words() {
+    let place = Place::with_config("isolation: {level: shared}\n");
+    let file = place.beside("notes.md");
+    let name = file.to_str().unwrap();
+    let import = |content: &str| {
+        std::fs::write(&file, content).unwrap();
+        place.run(["memory", "import", name])
+    };
+    let own = "\\section{Intro}\n\\\\\n\\# not a heading";
+    import(own).exits(0);
+    assert_eq!(noted(&place), [own]);
+    let about = |about: &str| format!("# methods\n\n<!-- note {about} -->\nwords\n");
+    let unknown = import(&about(r#"{"scope": "everybody", "owner": "x"}"#));
+    unknown.exits(2).says("line 3").says("everybody");
+    let ownerless = import(&about(r#"{"scope": "session"}"#));
+    ownerless.exits(2).says("line 3").says("owner");
+    assert_eq!(noted(&place).len(), 1, "nothing of a wrong file comes in");
+    import(&about(r#"{"scope": "user", "owner": "x"}"#)).exits(0);
+    let methods = json!({"namespace": "methods"});
+    let read = place.call("memory.read", &methods, &[]);
+    assert!(text(&read).contains("words"), "{read}");
+    std::fs::remove_file(&file).unwrap();
+    place.run(["memory", "export", name]).exits(0);
+    let mode = file.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let long = "as long as all of a life\n".repeat(3 << 20);
+    assert!(long.len() > 64 << 20);
+    import(&long).exits(0).says("1 notes were added");
+}
