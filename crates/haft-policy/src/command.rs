@@ -1,7 +1,7 @@
 //! Patterns on commands, word by word: `git status *`. A final `*` stands for any words or none,
 //! a `*` inside a word for anything within it, quotes take the meaning away.
 
-use crate::shell::{Command, Word, base};
+use crate::shell::{Command, Word, base, is_long};
 use crate::traps;
 
 /// A character, or `*`.
@@ -95,8 +95,14 @@ impl CommandPattern {
             .flat_map(|word| word.text.chars().skip(1))
             .collect();
         let met = |option: &&Vec<Glyph>| {
+            let whole: Option<String> = option.iter().copied().collect();
+            let cut_short = |word: &&Word| {
+                let long = whole.as_ref().filter(|long| long.starts_with("--"));
+                word.exact && long.is_some_and(|long| is_long(&word.text, long))
+            };
             let cluster = option.len() > 1 && option[1] != Some('-') && !option.contains(&None);
             given.iter().any(|word| could_be(option, word))
+                || given.iter().any(cut_short)
                 || (cluster && option[1..].iter().flatten().all(|c| letters.contains(*c)))
         };
         options.iter().all(met) && self.follow(&others, words)
@@ -382,6 +388,8 @@ mod tests {
         check("rm -rf *", "rm -r a", false, false);
         check("git push --force *", "git push origin --force", true, false);
         check("git push --force *", "git push origin", false, false);
+        check("rm --recursive *", "rm --rec a", true, false);
+        check("rm --recursive *", "rm --rex a", false, false);
         check("git commit *", "git com?it", true, false);
     }
 

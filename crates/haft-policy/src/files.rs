@@ -5,7 +5,7 @@
 use haft_core::Effects;
 
 use crate::command::path_in;
-use crate::shell::{self, Command, Word, base};
+use crate::shell::{self, Command, Word, base, has_letter, has_long, is_long};
 use crate::traps;
 
 /// What happens to a file that a word names.
@@ -226,7 +226,8 @@ pub(crate) fn named(command: &Command) -> Vec<Named<'_>> {
                 ..*one
             })
             .collect();
-        if walked.is_empty() {
+        let none = walked.is_empty() || walked.len() == 1 && traps::may_be_pattern(name, &known);
+        if none {
             walked.push(here(Use::WalksReading));
         }
         found.extend(walked);
@@ -258,19 +259,8 @@ fn plain<'k, 'a>(known: &'k [&'a Word]) -> impl Iterator<Item = &'a Word> + use<
         .filter(|word| !word.text.starts_with('-'))
 }
 
-fn has_letter(known: &[&Word], letters: &[char]) -> bool {
-    known.iter().any(|word| {
-        let text = word.text.as_str();
-        text.starts_with('-') && !text.starts_with("--") && text.contains(letters)
-    })
-}
-
-fn has_long(known: &[&Word], long: &str) -> bool {
-    known.iter().any(|word| word.text.starts_with(long))
-}
-
 fn in_place(known: &[&Word]) -> bool {
-    has_letter(known, &['i']) || has_long(known, "--in-place")
+    has_letter(known.iter().copied(), &['i']) || has_long(known.iter().copied(), &["--in-place"])
 }
 
 fn changed<'a>(
@@ -324,10 +314,9 @@ fn changed<'a>(
 /// The folder that `-t` names.
 fn target(arguments: &[Word]) -> Option<Named<'_>> {
     let (at, word, text) = arguments.iter().enumerate().find_map(|(at, word)| {
-        let text = word
-            .text
-            .strip_prefix("--target-directory=")
-            .or_else(|| word.text.strip_prefix("-t"))?;
+        let long = is_long(&word.text, "--target-directory")
+            .then(|| word.text.split_once('=').map_or("", |(_, value)| value));
+        let text = long.or_else(|| word.text.strip_prefix("-t"))?;
         Some((at, word, text))
     })?;
     match text {
@@ -352,20 +341,17 @@ fn given<'a>(name: &str, known: &[&'a Word], how: Use) -> Vec<Named<'a>> {
 
 /// Whether a program goes through the folders it is given.
 fn walks(name: &str, known: &[&Word]) -> bool {
+    let has = |letters: &[char], long: &[&str]| {
+        has_letter(known.iter().copied(), letters) || has_long(known.iter().copied(), long)
+    };
     match name {
-        "grep" | "egrep" | "fgrep" | "zgrep" => {
-            has_letter(known, &['r', 'R', 'd'])
-                || has_long(known, "--recursive")
-                || has_long(known, "--deref")
-                || has_long(known, "--directories")
-        }
-        "ls" | "dir" | "vdir" => has_letter(known, &['R']) || has_long(known, "--recursive"),
-        "diff" => has_letter(known, &['r']) || has_long(known, "--recursive"),
-        "cp" | "scp" | "rsync" => {
-            has_letter(known, &['r', 'R', 'a'])
-                || has_long(known, "--recursive")
-                || has_long(known, "--archive")
-        }
+        "grep" | "egrep" | "fgrep" | "zgrep" => has(
+            &['r', 'R', 'd'],
+            &["--recursive", "--dereference-recursive", "--directories"],
+        ),
+        "ls" | "dir" | "vdir" => has(&['R'], &["--recursive"]),
+        "diff" => has(&['r'], &["--recursive"]),
+        "cp" | "scp" | "rsync" => has(&['r', 'R', 'a'], &["--recursive", "--archive"]),
         "ln" | "mv" => true,
         name => WALKERS.contains(&name),
     }
@@ -376,7 +362,7 @@ fn packs<'a>(known: &[&'a Word]) -> Vec<Named<'a>> {
     let mode = known.first().map_or("", |word| word.text.as_str());
     let cluster = mode.trim_start_matches('-');
     let creates = (!mode.starts_with("--") && cluster.contains('c') && !cluster.contains('x'))
-        || has_long(known, "--create");
+        || has_long(known.iter().copied(), &["--create"]);
     let how = match creates {
         true => Use::WalksReading,
         false => Use::WalksWriting,
@@ -403,7 +389,9 @@ fn git<'a>(known: &[&'a Word]) -> Vec<Named<'a>> {
     let rest = known.get(at + 1..).unwrap_or_default();
     let mut found = given("git", rest, Use::Mentions);
     let writes = GIT_WRITES.contains(&action);
-    let patch = action == "log" && (has_letter(rest, &['p', 'u']) || has_long(rest, "--patch"));
+    let shows = has_letter(rest.iter().copied(), &['p', 'u'])
+        || has_long(rest.iter().copied(), &["--patch"]);
+    let patch = action == "log" && shows;
     let reads = GIT_READS.contains(&action) || patch;
     if !writes && !reads {
         return found;
@@ -471,6 +459,13 @@ mod tests {
         check("cp a /etc/x", "r:a w:/etc/x");
         check("cp -t /etc a b", "r:a r:b w:/etc");
         check("cp --target-directory=/etc a", "r:a w:/etc");
+        check("cp --targ=/etc a", "r:a w:/etc");
+        check("cp --targ /etc a", "r:a w:/etc");
+        check("cp --rec a b", "r:a w:b r*:a");
+        check("sed --in-p s/a/b/ f", "w:s/a/b/ w:f");
+        check("grep --recurs x", "r*:.");
+        check("grep -r -e x", "r:x r*:x r*:.");
+        check("git log --pat", "r*:.");
         check("cp -r a b", "r:a w:b r*:a");
         check("mv a b", "w:a w:b r:a r*:a");
         check("tee -a /etc/x", "w:/etc/x");
@@ -511,6 +506,13 @@ mod tests {
         for line in [
             "grep -r KEY .",
             "grep -R KEY",
+            "grep --recurs KEY",
+            "grep -e KEY --rec",
+            "grep --direc=recurse KEY .",
+            "grep --dir recurse KEY .",
+            "grep --deref KEY",
+            "diff --rec a b",
+            "tar --creat --file x.tar .",
             "rg KEY",
             "cat a | sudo rg KEY src",
             "find . -name x -exec cat {} +",

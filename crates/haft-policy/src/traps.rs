@@ -2,7 +2,7 @@
 //! allow rule that ends in `*` does not cover them; a rule that spells one out does. A table: a
 //! new program is one row.
 
-use crate::shell::{Word, takes_commands};
+use crate::shell::{Word, has_letter, has_long, is_long, letters, takes_commands};
 
 struct Traps {
     programs: &'static [&'static str],
@@ -429,10 +429,7 @@ pub(crate) fn paths<'a>(program: &str, rest: &[&'a Word]) -> Vec<&'a Word> {
         return Vec::new();
     }
     let texts = || rest.iter().map(|word| word.text.as_str());
-    let pattern_given = texts().any(|text| {
-        text.starts_with("--regexp") || (text.starts_with('-') && text.contains(['e', 'f']))
-    });
-    let pattern = (PATTERN_FIRST.contains(&program) && !pattern_given)
+    let pattern = (PATTERN_FIRST.contains(&program) && !names_pattern(rest))
         .then(|| texts().position(|text| !text.starts_with('-')))
         .flatten();
     rest.iter()
@@ -440,6 +437,25 @@ pub(crate) fn paths<'a>(program: &str, rest: &[&'a Word]) -> Vec<&'a Word> {
         .filter(|(at, _)| Some(*at) != pattern)
         .map(|(_, word)| *word)
         .collect()
+}
+
+/// Whether an option gives the pattern, or the file that it stands in.
+fn names_pattern(words: &[&Word]) -> bool {
+    const LONG: &[&str] = &[
+        "--regexp",
+        "--file",
+        "--expression",
+        "--from-file",
+        "--source",
+        "--exec",
+    ];
+    let words = || words.iter().copied();
+    has_letter(words(), &['e', 'f']) || has_long(words(), LONG)
+}
+
+/// Whether no word of these has to be a path: the one there is may be the pattern.
+pub(crate) fn may_be_pattern(program: &str, words: &[&Word]) -> bool {
+    PATTERN_FIRST.contains(&program) && names_pattern(words)
 }
 
 /// Line numbers and the commands that print, delete from the output, or quit.
@@ -457,15 +473,7 @@ impl Traps {
         if self.within.iter().any(|part| text.contains(part)) {
             return true;
         }
-        if let Some(long) = text.strip_prefix("--") {
-            let name = long.split('=').next().unwrap_or(long);
-            return !name.is_empty()
-                && self
-                    .long
-                    .iter()
-                    .any(|trap| trap.trim_start_matches('-').starts_with(name));
-        }
-        text.strip_prefix('-')
-            .is_some_and(|cluster| cluster.contains(|c| self.letters.contains(c)))
+        self.long.iter().any(|trap| is_long(text, trap))
+            || letters(text).is_some_and(|given| given.contains(|c| self.letters.contains(c)))
     }
 }

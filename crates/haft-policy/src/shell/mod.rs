@@ -5,12 +5,14 @@
 
 mod expand;
 mod opened;
+mod options;
 mod scan;
 mod unwrap;
 mod wrappers;
 
 use haft_core::CommandLine;
 
+pub(crate) use options::{has_letter, has_long, is_long, letters};
 pub(crate) use unwrap::base;
 pub(crate) use wrappers::{is_interpreter, is_shell, is_wrapper, takes_commands};
 

@@ -2,8 +2,9 @@
 //! found is judged like any other command; what is not found was already going to be asked.
 
 use super::opened::{git_runs, is_run};
+use super::options::is_long;
 use super::scan::scan;
-use super::wrappers::{Runs, is_shell, wrapper};
+use super::wrappers::{Runs, Wrapper, is_shell, wrapper};
 use super::{Command, MAX_COMMANDS, MAX_DEPTH, NotPlain, Script, Word};
 
 /// What one command runs in turn.
@@ -151,7 +152,7 @@ fn by_table(name: &str, arguments: &[Word]) -> Vec<Inside> {
             break;
         }
         if text.starts_with('-') && text.len() > 1 {
-            at += 1 + usize::from(wrapper.valued.contains(&text));
+            at += 1 + usize::from(takes_next(wrapper, text));
         } else if is_assignment(text) {
             at += 1;
         } else if own > 0 {
@@ -169,14 +170,22 @@ fn by_table(name: &str, arguments: &[Word]) -> Vec<Inside> {
     }
 }
 
+/// Whether the word after this option is its value.
+fn takes_next(wrapper: &Wrapper, text: &str) -> bool {
+    let cut_short = |option: &str| option.starts_with("--") && is_long(text, option);
+    wrapper.valued.contains(&text)
+        || (!text.contains('=') && wrapper.valued.iter().any(|option| cut_short(option)))
+}
+
 /// The line behind `-c`, `-qc` or `--command`, if one of these stands here.
 fn command_option(arguments: &[Word], at: usize) -> Option<Word> {
     let text = arguments.get(at)?.text.as_str();
-    if let Some(value) = text.strip_prefix("--command=") {
+    let long = is_long(text, "--command");
+    if let Some((_, value)) = text.split_once('=').filter(|_| long) {
         return Some(Word::literal(value));
     }
     let cluster = text.starts_with('-') && !text.starts_with("--") && text.ends_with('c');
-    (cluster || text == "--command")
+    (cluster || long)
         .then(|| arguments.get(at + 1).cloned())
         .flatten()
 }
@@ -213,9 +222,9 @@ fn shell(arguments: &[Word]) -> Inside {
 fn env(arguments: &[Word]) -> Vec<Inside> {
     for (at, word) in arguments.iter().enumerate() {
         let text = word.text.as_str();
-        let split = ["--split-string=", "-S"]
-            .iter()
-            .find_map(|option| text.strip_prefix(option));
+        let long = is_long(text, "--split-string")
+            .then(|| text.split_once('=').map_or("", |(_, value)| value));
+        let split = long.or_else(|| text.strip_prefix("-S"));
         match split {
             Some("") => {
                 return arguments
@@ -229,14 +238,6 @@ fn env(arguments: &[Word]) -> Vec<Inside> {
                 let mut words = vec![Word::literal(line)];
                 words.extend_from_slice(&arguments[at + 1..]);
                 return vec![Inside::Line(joined(&words))];
-            }
-            None if text == "--split-string" => {
-                return arguments
-                    .get(at + 1..)
-                    .map(joined)
-                    .map(Inside::Line)
-                    .into_iter()
-                    .collect();
             }
             None if text.starts_with('-') || is_assignment(text) => {}
             None => break,
