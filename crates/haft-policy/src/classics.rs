@@ -11,7 +11,7 @@ use crate::command::may_be;
 use crate::glob::Glob;
 use crate::judgement::{RuleHit, Verdict};
 use crate::profile::DEFAULTS;
-use crate::shell::{Command, Word, base, is_shell};
+use crate::shell::{Command, Word, base, has_letter, has_long, is_long, is_shell};
 use crate::tokens::{escape, tokens};
 
 const DISK: &str = "built-in: no command writes to a disk or to memory itself";
@@ -22,7 +22,8 @@ const EVERY_PROCESS: &str = "built-in: no command ends every process";
 const BOMB: &str = "built-in: no command starts itself without end";
 const FORCE_PUSH: &str =
     "built-in: a push that rewrites or removes what others have is asked about";
-const DOWNLOAD: &str = "built-in: a shell that runs what the network sends is asked about";
+const DOWNLOAD: &str =
+    "built-in: a shell or an interpreter that runs what the network sends is asked about";
 const CRONTAB: &str = "built-in: removing every job of crontab is asked about";
 
 /// Folders that hold the system; all of one is never removed, moved or given away.
@@ -81,10 +82,7 @@ fn met(call: &CallFacts<'_>) -> Vec<RuleHit> {
     hit(onto_disk.then_some((DISK, Verdict::Deny)));
     for line in &call.lines {
         hit(line.script.bomb.then_some((BOMB, Verdict::Deny)));
-        let pairs = line.script.commands.windows(2);
-        let downloads = pairs
-            .into_iter()
-            .any(|pair| runs_download(&pair[0], &pair[1]));
+        let downloads = runs_download(&line.script.commands);
         hit(downloads.then_some((DOWNLOAD, Verdict::Ask)));
         for command in line.script.commands.iter().flat_map(Command::all) {
             hit(by_words(command));
@@ -141,29 +139,91 @@ fn kills_all(words: &[&str]) -> bool {
 }
 
 fn forces(words: &[Word]) -> bool {
+    const REWRITES: &[&str] = &[
+        "--force",
+        "--force-with-lease",
+        "--force-if-includes",
+        "--mirror",
+        "--delete",
+        "--prune",
+    ];
     let Some(at) = words.iter().position(|word| may_be("push", word)) else {
         return false;
     };
     words[at + 1..].iter().any(|word| {
         let word = word.text.as_str();
         let short = word.starts_with('-') && !word.starts_with("--");
-        word.starts_with("--force")
-            || word.starts_with("--mirror")
-            || word.starts_with("--delete")
-            || word.starts_with("--prune")
+        REWRITES.iter().any(|option| is_long(word, option))
             || (short && word.contains(['f', 'd']))
             || word.starts_with('+')
             || word.starts_with(':')
     })
 }
 
-fn runs_download(first: &Command, second: &Command) -> bool {
-    let program = |command: &Command| {
-        let words = command.all().into_iter().next_back()?.words.first()?;
-        Some(base(&words.text).to_owned())
+/// Whether a pipe begins with what the network sends and has, anywhere behind that, a program that
+/// runs it.
+fn runs_download(commands: &[Command]) -> bool {
+    let mut fetched = false;
+    for command in commands {
+        fetched &= command.piped;
+        let all = command.all();
+        if fetched && all.iter().any(|one| runs_its_input(one)) {
+            return true;
+        }
+        fetched |= all.iter().any(|one| fetches(one));
+    }
+    false
+}
+
+fn fetches(command: &Command) -> bool {
+    let program = command.words.first().map_or("", |word| base(&word.text));
+    matches!(
+        program,
+        "curl" | "wget" | "wget2" | "fetch" | "aria2c" | "http" | "https" | "xh" | "curlie"
+    ) || matches!(
+        program,
+        "lynx" | "w3m" | "links" | "nc" | "ncat" | "netcat" | "socat" | "ftp" | "telnet"
+    )
+}
+
+/// Whether a program runs what comes in: a shell, or an interpreter that is given no other text.
+fn runs_its_input(command: &Command) -> bool {
+    let Some((program, arguments)) = command.words.split_first() else {
+        return false;
     };
-    let fetches = program(first).is_some_and(|name| matches!(&*name, "curl" | "wget" | "fetch"));
-    fetches && second.piped && program(second).is_some_and(|name| is_shell(&name))
+    let name = base(&program.text);
+    let language = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    // Letters of the options that give the text.
+    let given_by: &[char] = match language {
+        _ if is_shell(name) => return true,
+        "python" | "pypy" => &['c', 'm'],
+        "perl" | "ruby" | "lua" | "luajit" | "osascript" | "Rscript" | "julia" => &['e', 'E'],
+        "node" | "nodejs" | "bun" => &['e', 'p'],
+        "php" => &['r', 'f'],
+        "mysql" | "mariadb" => &['e'],
+        "psql" => &['c', 'f'],
+        "deno" | "R" | "r" | "tclsh" | "wish" | "guile" | "racket" | "irb" | "ghci" | "sqlite"
+        | "at" | "batch" | "crontab" | "make" | "gmake" | "ed" | "ex" | "gdb" | "lldb"
+        | "parallel" => &[],
+        _ => return false,
+    };
+    let input = |word: &Word| {
+        let places = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+        places.contains(&word.text.as_str())
+    };
+    let stands = |text: &str| match text.strip_prefix('-') {
+        // A file that holds the text. For these it is a database, or a task.
+        None => !matches!(
+            language,
+            "mysql" | "mariadb" | "psql" | "sqlite" | "at" | "batch" | "ed" | "ex" | "parallel"
+        ),
+        Some(option) => {
+            let option = option.trim_start_matches(|c: char| "alnsw0123456789u".contains(c));
+            option.starts_with(given_by) || option.starts_with("pe")
+        }
+    };
+    let first = arguments.first().map(|word| word.text.as_str());
+    arguments.iter().any(input) || !first.is_some_and(stands)
 }
 
 /// Devices that are written to, and system folders that are emptied, moved or given away.
@@ -201,23 +261,20 @@ fn by_files(
 /// Whether a command does something to all that its words hold, and how those words count.
 fn takes_all(command: &Command) -> Option<Mode> {
     let (program, arguments) = command.words.split_first()?;
-    let short = |letters: &[char]| {
-        arguments.iter().any(|word| {
-            let text = word.text.as_str();
-            text.starts_with('-') && !text.starts_with("--") && text.contains(letters)
-        })
+    let starts = |option: &str| arguments.iter().any(|word| word.text.starts_with(option));
+    let has = |letters: &[char], long: &[&str]| {
+        has_letter(arguments, letters) || has_long(arguments, long)
     };
-    let long = |option: &str| arguments.iter().any(|word| word.text.starts_with(option));
     let takes = |condition: bool, mode: Mode| condition.then_some(mode);
     match base(&program.text) {
-        "rm" => takes(short(&['r', 'R']) || long("--recursive"), Mode::Write),
+        "rm" => takes(has(&['r', 'R'], &["--recursive"]), Mode::Write),
         "chmod" | "chown" | "chgrp" | "setfacl" => {
-            takes(short(&['R']) || long("--recursive"), Mode::Write)
+            takes(has(&['R'], &["--recursive"]), Mode::Write)
         }
         "mv" => Some(Mode::Write),
-        "rsync" => takes(long("--delete"), Mode::Write),
+        "rsync" => takes(starts("--del"), Mode::Write),
         "find" => takes(
-            long("-delete") || !command.inner.is_empty() && removes(command),
+            starts("-delete") || !command.inner.is_empty() && removes(command),
             Mode::Read,
         ),
         _ => None,
