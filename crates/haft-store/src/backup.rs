@@ -9,16 +9,21 @@ use rusqlite::OpenFlags;
 use rusqlite::backup::Backup;
 
 use crate::sqlite::{Connection, MARKER, checked};
-use crate::{StoreError, Tx, VERSION, paths};
+use crate::{Durability, StoreError, Tx, VERSION, paths};
 
 /// Pages copied at a time, so that writers get in between.
 const PAGES: i32 = 256;
 
-/// What has to hold in a copy besides that the file is whole.
+/// What has to hold in a copy besides that the file is whole, or is done to make it so.
 pub(crate) type Proof<'a> = &'a dyn Fn(&mut dyn Tx) -> Result<(), StoreError>;
 
-/// Copy the store to a new file.
-pub(crate) fn backup(store: &Path, to: &Path, proof: Proof<'_>) -> Result<u64, StoreError> {
+/// Copy the store to a new file, and sign where it ends.
+pub(crate) fn backup(
+    store: &Path,
+    to: &Path,
+    sign: Proof<'_>,
+    proof: Proof<'_>,
+) -> Result<u64, StoreError> {
     if to.exists() {
         return Err(StoreError::Failed(format!(
             "`{}` is there already",
@@ -27,6 +32,7 @@ pub(crate) fn backup(store: &Path, to: &Path, proof: Proof<'_>) -> Result<u64, S
     }
     let fresh = paths::beside(to, "new");
     let copied = copy(store, &fresh)
+        .and_then(|()| signed(&fresh, sign))
         .and_then(|()| whole(&fresh, proof))
         .and_then(|()| put(&fresh, to));
     if copied.is_err() {
@@ -43,6 +49,12 @@ fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     // A copy stands alone: no log beside it.
     let _: String = target.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0))?;
     Ok(())
+}
+
+fn signed(fresh: &Path, sign: Proof<'_>) -> Result<(), StoreError> {
+    let mut copy = Connection::new(fresh, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let written = copy.writing(Durability::Power, &mut |tx| sign(tx));
+    written.map(drop)
 }
 
 /// What is to be the store has a log from the start: in any other mode nobody could see who uses it.

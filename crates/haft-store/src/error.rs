@@ -14,6 +14,8 @@ pub enum StoreError {
     /// The store itself is as it was
     #[error("`{path}` is no good copy: {what}")]
     BadCopy { path: String, what: String },
+    #[error("`{0}` is not signed with the key of this home")]
+    Unsigned(String),
     #[error("the key that signed the journal is gone: `{0}`")]
     KeyGone(String),
     #[error(
@@ -49,6 +51,9 @@ impl StoreError {
                 "forget it with `memory.forget` and its number; where it is in a copy, take another one",
             ),
             StoreError::BadCopy { .. } => Some("take another copy; nothing was changed"),
+            StoreError::Unsigned(_) => Some(
+                "another home made it, or a haft that signed no copies: what it says is taken over unproven with `haft restore --unproven FILE`",
+            ),
             StoreError::KeyGone(_) => Some(
                 "put it back, or start from a copy with `haft restore FILE`: without the key what it says is taken over unproven",
             ),

@@ -578,4 +578,7 @@ pub(crate) struct Backup {
 pub(crate) struct Restore {
     /// Copy to put back; what is there now is kept beside it
     pub(crate) file: PathBuf,
+    /// Take over a copy that this home has not signed; what it says stays unproven
+    #[arg(long)]
+    pub(crate) unproven: bool,
 }

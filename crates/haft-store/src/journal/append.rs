@@ -27,6 +27,8 @@ const USUAL: usize = 1_024;
 /// on to another end.
 pub(super) const ACCEPTED: &str = "accepted";
 pub(super) const CONTINUED: &str = "continued";
+/// Where a copy ends.
+const COPIED: &str = "copy";
 
 /// A record before it is put into words.
 pub(super) struct Draft {
@@ -276,6 +278,12 @@ pub(super) fn mark(
         ],
     )?;
     Ok(())
+}
+
+/// Sign where a copy ends.
+pub(super) fn sign_copy(tx: &mut dyn Tx, inner: &Inner) -> Result<(), StoreError> {
+    let tail = stored_tail(tx)?;
+    mark(tx, inner, COPIED, tail.seq, &tail.hash)
 }
 
 /// The last record, as the database has it.

@@ -21,6 +21,7 @@ const ALONE: i64 = 5_000;
 /// What holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
+    /// Those that are proven
     pub records: u64,
     pub first: i64,
     pub last: i64,
@@ -70,9 +71,12 @@ impl Journal {
             Err(error) => return Err(error),
         }
         self.check()?;
-        backup::backup(self.store.path(), to, &|tx| {
-            proven(tx, Some(&self.inner.key))
-        })
+        backup::backup(
+            self.store.path(),
+            to,
+            &|tx| append::sign_copy(tx, &self.inner),
+            &|tx| proven(tx, Some(&self.inner.key)),
+        )
     }
 
     /// Put a copy back in the place of the store of this home, once it has proven itself. What was
@@ -85,7 +89,22 @@ impl Journal {
             true => Some(Key::load(home, true)?),
             false => None,
         };
-        let aside = backup::restore(from, &Journal::file(home), &|tx| proven(tx, key.as_ref()))?;
+        Journal::put_back(home, from, key.as_ref())
+    }
+
+    /// The same for a copy that this home has not signed: what it says is taken over as unproven.
+    pub fn restore_unproven(home: &Path, from: &Path) -> Result<Restored, StoreError> {
+        Journal::put_back(home, from, None)
+    }
+
+    fn put_back(home: &Path, from: &Path, key: Option<&Key>) -> Result<Restored, StoreError> {
+        let aside = backup::restore(from, &Journal::file(home), &|tx| match proven(tx, key) {
+            // It holds together, and somebody else's key or none has signed it.
+            Err(StoreError::Damaged(_)) if proven(tx, None).is_ok() => {
+                Err(StoreError::Unsigned(from.display().to_string()))
+            }
+            proved => proved,
+        })?;
         FaultFile::new(home).clear()?;
         let mut restored = Restored {
             aside,
@@ -98,7 +117,7 @@ impl Journal {
                 mask: |_| 0,
                 boot: None,
             })?;
-            let reason = "restored into a home without the key that signed it";
+            let reason = "restored from a copy that the key of this home has not signed";
             restored.unproven = Some(journal.go_on(reason, false)?);
             journal.store.close();
         }
@@ -190,13 +209,19 @@ impl Journal {
 /// What is known of the end.
 enum End {
     Signed(Option<Head>),
-    /// A copy ends where it was taken
+    /// A copy ends where it was taken, with a mark
+    Marked,
+    /// Nobody can tell
     Open,
 }
 
 /// Without a key the signatures are not looked at: the chain holds together, and no more is known.
 fn proven(tx: &mut dyn Tx, key: Option<&Key>) -> Result<(), StoreError> {
-    let proved = match Proof::begin(tx, key, End::Open)? {
+    let end = match key {
+        Some(_) => End::Marked,
+        None => End::Open,
+    };
+    let proved = match Proof::begin(tx, key, end)? {
         Ok(proof) => {
             let walked = proof.walk(tx, proof.start, None)?;
             walked.and_then(|walked| proof.end(walked))
@@ -282,7 +307,7 @@ impl Proof {
     fn walk(&self, tx: &mut dyn Tx, from: At, to: Option<i64>) -> Result<Walk, StoreError> {
         let head = match &self.end {
             End::Signed(head) => head.as_ref(),
-            End::Open => None,
+            End::Marked | End::Open => None,
         };
         let mut walked = Walked {
             records: 0,
@@ -306,7 +331,6 @@ impl Proof {
                 Ok(read) => read,
                 Err(StoreError::Damaged(_)) if unproven => {
                     walked.at.seq = row.cell(0)?.int().unwrap_or(last + 1);
-                    walked.records += 1;
                     return Ok(true);
                 }
                 Err(StoreError::Damaged(what)) => {
@@ -328,7 +352,7 @@ impl Proof {
                 seq: link.seq,
                 hash: stored,
             };
-            walked.records += 1;
+            walked.records += u64::from(!unproven);
             Ok(fault.is_none())
         })?;
         Ok(fault.map_or(Ok(walked), Err))
@@ -429,8 +453,14 @@ fn ending(
             "records were cut off: a later one is signed",
         ));
     }
-    let End::Signed(head) = end else {
-        return None;
+    let head = match end {
+        End::Signed(head) => head,
+        // Hashes alone can be made up: what comes after the last mark is anybody's.
+        End::Marked => {
+            let signed = last == start || marks.contains_key(&last);
+            return (!signed).then(|| Fault::new(last, "nobody has signed that this is the end"));
+        }
+        End::Open => return None,
     };
     let Some(head) = head else {
         return (last > start || start > 0)

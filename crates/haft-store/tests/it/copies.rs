@@ -182,3 +182,48 @@ fn a_home_whose_key_is_gone_is_told_the_way_back() {
     Journal::restore(home.path(), &copy).unwrap();
     begin(&home.journal(), "goes on");
 }
+
+/// A chain of hashes can be made by anybody: only the key of the home proves where a copy comes from.
+#[test]
+fn a_copy_that_another_home_made_is_not_called_proven() {
+    let (home, other) = (Home::with_calls(5), Home::with_calls(40));
+    let copy = home.path().join("copy.db");
+    other.journal().backup(&copy).unwrap();
+    let unsigned = |from: &std::path::Path| {
+        let error = Journal::restore(home.path(), from).unwrap_err();
+        assert!(matches!(error, StoreError::Unsigned(_)), "{error}");
+        assert!(error.hint().unwrap().contains("--unproven"));
+    };
+    unsigned(&copy);
+    // Nor is it without any mark, and neither is our own.
+    let own = home.path().join("own.db");
+    home.journal().backup(&own).unwrap();
+    for copy in [&copy, &own] {
+        let db = rusqlite::Connection::open(copy).unwrap();
+        db.execute_batch("DELETE FROM journal_marks").unwrap();
+        drop(db);
+        unsigned(copy);
+    }
+    assert_eq!(home.journal().verify().unwrap().unwrap().records, 5);
+
+    let restored = Journal::restore_unproven(home.path(), &copy).unwrap();
+    assert_eq!(restored.unproven, Some(41));
+    let journal = home.journal();
+    begin(&journal, "goes on");
+    let verified = journal.verify().unwrap().unwrap();
+    assert_eq!(verified.records, 2, "those before are not counted");
+    assert!(verified.notices[0].contains("not proven"), "{verified:?}");
+}
+
+/// The same for a database that was exchanged as a file.
+#[test]
+fn a_database_of_another_home_is_not_accepted_as_proven() {
+    let (home, other) = (Home::with_calls(5), Home::with_calls(40));
+    for end in ["", "-wal"] {
+        let name = |home: &Home| format!("{}{end}", home.db().display());
+        std::fs::copy(name(&other), name(&home)).unwrap();
+    }
+    let _ = std::fs::remove_file(format!("{}-shm", home.db().display()));
+    assert!(home.journal().verify().unwrap().is_err());
+    assert_eq!(home.journal().accept("looked at").unwrap(), (41, false));
+}

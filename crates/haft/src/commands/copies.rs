@@ -31,14 +31,23 @@ pub(crate) fn backup(command: &cli::Backup) -> Result<u8> {
 pub(crate) fn restore(command: &cli::Restore) -> Result<u8> {
     let home = Home::locate()?;
     home.ensure()?;
-    let restored = Journal::restore(home.path(), &command.file).map_err(failed)?;
+    let had_a_key = home.path().join("journal.key").exists();
+    let restored = match command.unproven {
+        true => Journal::restore_unproven(home.path(), &command.file),
+        false => Journal::restore(home.path(), &command.file),
+    };
+    let restored = restored.map_err(failed)?;
     print::line(&format!("restored from `{}`", command.file.display()));
     if let Some(aside) = restored.aside {
         print::line(&format!("what was there is kept: `{}`", aside.display()));
     }
     if let Some(seq) = restored.unproven {
+        let why = match had_a_key {
+            true => "the key of this home has not signed the copy",
+            false => "this home had no `journal.key`, so a new one was made",
+        };
         fail::notice(&format!(
-            "this home had no `journal.key`, so a new one was made: what the copy says of calls before record {seq} is taken as it is, and is not proven"
+            "{why}: what the copy says of calls before record {seq} is taken as it is, and is not proven"
         ));
     }
     let journal = existing(&home)?;

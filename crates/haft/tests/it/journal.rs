@@ -291,8 +291,15 @@ fn a_copy_says_what_is_not_in_it_and_goes_into_an_empty_home() {
     other.run(["memory", "list"]).exits(0).says("gate code");
     // Twice over: what was there is kept each time.
     for kept in ["before-restore`", "before-restore-2`"] {
-        other.run(["restore", copy]).exits(0).says(kept);
+        let again = other.run(["restore", "--unproven", copy]);
+        again.exits(0).says(kept).says("has not signed the copy");
     }
+    other
+        .run(["restore", copy])
+        .exits(1)
+        .says("not signed with the key of this home")
+        .says("--unproven");
+    other.run(["journal", "verify"]).exits(0).says("not proven");
 }
 
 #[test]
