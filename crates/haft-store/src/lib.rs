@@ -43,4 +43,4 @@ pub use results::Results;
 pub use schema::VERSION;
 pub use sights::Sights;
 pub use store::{Durability, Store, Writing};
-pub use values::{Value, Values};
+pub use values::{Sealed, Value, Values};

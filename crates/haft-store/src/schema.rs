@@ -1,6 +1,8 @@
 //! The tables, version by version. Forward only: a step that has been released never changes, and
 //! each happens whole or not at all.
 
+use std::path::Path;
+
 use crate::{StoreError, Tx};
 
 /// The newest version this haft knows.
@@ -147,6 +149,8 @@ pub(crate) const STEPS: &[&[&str]] = &[
         "CREATE TABLE journal_ends (intent INTEGER PRIMARY KEY, seq INTEGER NOT NULL)",
         "CREATE TABLE journal_open (seq INTEGER PRIMARY KEY)",
     ],
+    // 7: what proves a rule.
+    &["ALTER TABLE kept ADD COLUMN seal TEXT"],
 ];
 
 /// Whether all that the statements of a step drop stands elsewhere too, so that it need not be wiped
@@ -156,11 +160,12 @@ pub(crate) fn drops_copies(version: i64) -> bool {
 }
 
 /// What a step does with the rows that are there, after its statements. The step is numbered by the
-/// version that it leads to.
-pub(crate) fn rows(tx: &mut dyn Tx, version: i64) -> Result<(), StoreError> {
+/// version that it leads to; the home is where the key lies.
+pub(crate) fn rows(tx: &mut dyn Tx, version: i64, home: &Path) -> Result<(), StoreError> {
     match version {
         5 => crate::notes::seal_all(tx),
         6 => crate::journal::into_spans(tx),
+        7 => crate::values::seal_all(tx, home),
         _ => Ok(()),
     }
 }

@@ -2,16 +2,29 @@
 
 use std::path::Path;
 
+use crate::journal::Seals;
 use crate::store::Writing;
 use crate::{Cell, Durability, Journal, Store, StoreError, Tx};
 
-/// The version of the tables that has them.
+/// The version of the tables that has them, and the one since which some have a seal.
 const SINCE: i64 = 3;
+const SEALED_SINCE: i64 = 7;
+/// The kinds that were there before and have one: what they say is allowed.
+const SEALED: [&str; 1] = ["rule"];
 
 const ALL: &str = "SELECT name, value FROM kept WHERE kind = $1 ORDER BY time, name";
 
 /// A thing and its name.
 pub type Value = (String, Vec<u8>);
+
+/// Things that have a seal.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Sealed {
+    /// As they were kept
+    pub whole: Vec<Value>,
+    /// The names of those that are not
+    pub changed: Vec<String>,
+}
 
 #[derive(Clone)]
 pub struct Values {
@@ -27,6 +40,20 @@ impl Values {
     pub fn peek(home: &Path, kind: &str) -> Result<Vec<Value>, StoreError> {
         let found = Store::peek(&Journal::file(home), SINCE, |tx| all(tx, kind))?;
         Ok(found.unwrap_or_default())
+    }
+
+    /// All of a kind that has seals, in the same way.
+    pub fn peek_sealed(home: &Path, kind: &str) -> Result<Sealed, StoreError> {
+        let file = Journal::file(home);
+        let sealed = Store::peek(&file, SEALED_SINCE, |tx| sealed(tx, home, kind))?;
+        match sealed {
+            Some(sealed) => Ok(sealed),
+            // They are sealed as they are when the store is brought up to date.
+            None => Ok(Sealed {
+                whole: Values::peek(home, kind)?,
+                changed: Vec::new(),
+            }),
+        }
     }
 
     /// One of a kind, in the same way.
@@ -70,6 +97,42 @@ impl Values {
             }
             Ok(())
         })
+    }
+
+    /// The same with a seal. One that is there and was changed gives way.
+    pub fn add_sealed(
+        &self,
+        kind: &str,
+        values: Vec<(Value, i64)>,
+    ) -> Result<Writing<()>, StoreError> {
+        let home = self.store.path().parent().unwrap_or(Path::new("."));
+        let Some(seals) = Seals::of(home)? else {
+            let key = home.join("journal.key");
+            return Err(StoreError::KeyGone(key.display().to_string()));
+        };
+        let kind = kind.to_owned();
+        Ok(self.store.write(Durability::Power, move |tx| {
+            let there = proved(tx, Some(&seals), &kind)?.whole;
+            for ((name, value), time) in &values {
+                if there.iter().any(|(other, _)| other == name) {
+                    continue;
+                }
+                let seal = seals.seal(&kind, name, value);
+                tx.run(
+                    "INSERT INTO kept (kind, name, value, time, seal) VALUES ($1, $2, $3, $4, $5) \
+                     ON CONFLICT (kind, name) DO UPDATE SET value = excluded.value, \
+                     time = excluded.time, seal = excluded.seal",
+                    &[
+                        kind.as_str().into(),
+                        name.as_str().into(),
+                        Cell::Blob(value),
+                        (*time).into(),
+                        seal.as_str().into(),
+                    ],
+                )?;
+            }
+            Ok(())
+        }))
     }
 
     /// Keep something in the place of what had its name. Done when it is on the disk.
@@ -124,6 +187,54 @@ fn put(
         )?;
         Ok(())
     }
+}
+
+/// Seal what an older haft has kept, as it is.
+pub(crate) fn seal_all(tx: &mut dyn Tx, home: &Path) -> Result<(), StoreError> {
+    let Some(seals) = Seals::of(home)? else {
+        return Ok(());
+    };
+    for kind in SEALED {
+        for (name, value) in all(tx, kind)? {
+            let seal = seals.seal(kind, &name, &value);
+            tx.run(
+                "UPDATE kept SET seal = $1 WHERE kind = $2 AND name = $3",
+                &[seal.as_str().into(), kind.into(), name.as_str().into()],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The key is looked for only where there is something to prove.
+fn sealed(tx: &mut dyn Tx, home: &Path, kind: &str) -> Result<Sealed, StoreError> {
+    match tx.first_int("SELECT 1 FROM kept WHERE kind = $1", &[kind.into()])? {
+        None => Ok(Sealed::default()),
+        Some(_) => proved(tx, Seals::of(home)?.as_ref(), kind),
+    }
+}
+
+fn proved(tx: &mut dyn Tx, seals: Option<&Seals>, kind: &str) -> Result<Sealed, StoreError> {
+    const WITH_SEAL: &str =
+        "SELECT name, value, seal FROM kept WHERE kind = $1 ORDER BY time, name";
+    let mut found = Sealed::default();
+    tx.each(WITH_SEAL, &[kind.into()], &mut |row| {
+        let Some(name) = row.cell(0)?.text().map(str::to_owned) else {
+            return Ok(true);
+        };
+        let value = row.cell(1)?.blob().map(<[u8]>::to_vec);
+        let seal = row.cell(2)?;
+        let fits = |value: &[u8]| {
+            let seals = seals.map(|seals| seals.seal(kind, &name, value));
+            seals.is_some() && seals.as_deref() == seal.text()
+        };
+        match value.filter(|value| fits(value)) {
+            Some(value) => found.whole.push((name, value)),
+            None => found.changed.push(name),
+        }
+        Ok(true)
+    })?;
+    Ok(found)
 }
 
 fn all(tx: &mut dyn Tx, kind: &str) -> Result<Vec<Value>, StoreError> {

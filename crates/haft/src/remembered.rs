@@ -52,20 +52,21 @@ pub(crate) struct Rules {
 impl Rules {
     /// These rules only ever allow, so a record that cannot be read leaves them all out.
     pub(crate) fn read(home: &Home) -> Rules {
-        let read = || -> Result<Vec<Remembered>> {
+        let read = || -> Result<Rules> {
             if home.exists()? {
                 take_over(home)?;
             }
-            let found = Values::peek(home.path(), KIND).map_err(failed)?;
-            found.iter().map(|(_, value)| parsed(value)).collect()
+            let found = Values::peek_sealed(home.path(), KIND).map_err(failed)?;
+            let all = found.whole.iter().map(|(_, value)| parsed(value));
+            Ok(Rules {
+                all: all.collect::<Result<_>>()?,
+                notice: (!found.changed.is_empty()).then(|| changed(&found.changed)),
+            })
         };
-        match read() {
-            Ok(all) => Rules { all, notice: None },
-            Err(error) => Rules {
-                all: Vec::new(),
-                notice: Some(format!("no remembered rule applies: {error}")),
-            },
-        }
+        read().unwrap_or_else(|error| Rules {
+            all: Vec::new(),
+            notice: Some(format!("no remembered rule applies: {error}")),
+        })
     }
 
     /// The rules that apply in a workspace, as policy takes them.
@@ -76,6 +77,14 @@ impl Rules {
             .map(|remembered| remembered.rule.clone())
             .collect()
     }
+}
+
+fn changed(ids: &[String]) -> String {
+    let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
+    format!(
+        "rules that are not as they were stored here do not apply: {}; remove each with `haft policy rules revoke ID`, and allow anew what you want with `haft policy allow`",
+        ids.join(", ")
+    )
 }
 
 /// Bring the rules of an older haft into the store. The lock keeps two from doing so at once: the
@@ -98,7 +107,8 @@ fn take_over(home: &Home) -> Result<()> {
     let entries = all.iter().map(entry).collect::<Result<Vec<_>>>()?;
     let recording = Recording::new(home);
     let values = recording.values().map_err(failed)?;
-    values.add(KIND, entries).wait().map_err(failed)?;
+    let adding = values.add_sealed(KIND, entries).map_err(failed)?;
+    adding.wait().map_err(failed)?;
     home.remove(FILE)?;
     Ok(())
 }
@@ -124,10 +134,8 @@ pub(crate) fn add(recording: &Recording, workspace: &Path, rule: &str) -> Result
         at: Timestamp::now().to_string(),
     };
     let values = checked(recording)?;
-    values
-        .add(KIND, vec![entry(&new)?])
-        .wait()
-        .map_err(failed)?;
+    let adding = values.add_sealed(KIND, vec![entry(&new)?]);
+    adding.map_err(failed)?.wait().map_err(failed)?;
     Ok(new)
 }
 
@@ -145,7 +153,15 @@ pub(crate) fn revoke(
     };
     let values = checked(recording)?;
     let gone = values.remove(KIND, chosen).wait().map_err(failed)?;
-    gone.iter().map(|(_, value)| parsed(value)).collect()
+    let told = |(id, value): &Value| {
+        parsed(value).unwrap_or_else(|_| Remembered {
+            id: id.clone(),
+            workspace: String::new(),
+            rule: id.clone(),
+            at: String::new(),
+        })
+    };
+    Ok(gone.iter().map(told).collect())
 }
 
 /// Where to write rules, in a store that is as it was signed.
@@ -230,6 +246,60 @@ mod tests {
             home.read("rules.json.broken", LARGEST).unwrap().unwrap(),
             b"[{\"rule\": 1}]"
         );
+    }
+
+    fn sql(home: &Home, sql: &str) {
+        let db = rusqlite::Connection::open(home.path().join("haft.db")).unwrap();
+        db.execute_batch(sql).unwrap();
+    }
+
+    /// Whoever can write the database and has no key cannot allow anything.
+    #[test]
+    fn a_rule_that_was_changed_or_made_up_does_not_apply() {
+        let here = Path::new("/a");
+        for forge in [
+            "UPDATE kept SET value = CAST(replace(CAST(value AS TEXT), 'echo hi', 'echo ho') AS BLOB)",
+            "UPDATE kept SET name = 'other'",
+            "UPDATE kept SET seal = NULL",
+            "INSERT INTO kept (kind, name, value, time) SELECT kind, 'x', value, 0 FROM kept; \
+             DELETE FROM kept WHERE name != 'x'",
+        ] {
+            let (_dir, home) = home();
+            let recording = Recording::new(&home);
+            add(&recording, here, "shell.exec(echo hi)").unwrap();
+            assert_eq!(Rules::read(&home).notice, None);
+            sql(&home, forge);
+            let rules = Rules::read(&home);
+            assert_eq!(rules.of(here), [""; 0], "{forge}");
+            let notice = rules.notice.unwrap();
+            assert!(notice.contains("do not apply"), "{notice}");
+            // What the person allows again applies again, and the other can be removed.
+            add(&recording, here, "shell.exec(echo hi)").unwrap();
+            assert_eq!(Rules::read(&home).of(here), ["shell.exec(echo hi)"]);
+            for id in ["other", "x"] {
+                revoke(&recording, here, id).unwrap();
+            }
+            assert_eq!(Rules::read(&home).notice, None, "{forge}");
+        }
+    }
+
+    /// The rules of a haft that knew no seals hold, and are sealed when its store is brought up to
+    /// date.
+    #[test]
+    fn rules_of_an_older_store_are_taken_as_they_are() {
+        let (_dir, home) = home();
+        let here = Path::new("/a");
+        add(&Recording::new(&home), here, "shell.exec(echo hi)").unwrap();
+        sql(
+            &home,
+            "ALTER TABLE kept DROP COLUMN seal; PRAGMA user_version = 6",
+        );
+        assert_eq!(Rules::read(&home).of(here), ["shell.exec(echo hi)"]);
+        let recording = Recording::new(&home);
+        recording.journal().unwrap().store().ready().unwrap();
+        assert_eq!(Rules::read(&home).of(here), ["shell.exec(echo hi)"]);
+        sql(&home, "UPDATE kept SET value = x'7b7d'");
+        assert_eq!(Rules::read(&home).of(here), [""; 0]);
     }
 
     #[test]

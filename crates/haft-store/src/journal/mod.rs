@@ -13,6 +13,8 @@ mod fault;
 mod figures;
 mod head;
 mod key;
+mod seals;
+pub(crate) use seals::Seals;
 mod keys;
 mod list;
 mod settle;

@@ -47,7 +47,7 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
         if found > 0 && fs::metadata(path).is_ok_and(|about| about.len() > LARGE) {
             crate::long::say("the store is brought up to date, which may take some seconds, once");
         }
-        migrate(&connection)?;
+        migrate(&connection, path.parent().unwrap_or(Path::new(".")))?;
     }
     look_through(&connection, path)?;
     Ok(connection)
@@ -119,7 +119,7 @@ fn version(connection: &Connection) -> Result<i64, StoreError> {
 
 /// Go forward one version at a time; each is one transaction, so an interruption leaves the last
 /// whole one.
-fn migrate(connection: &Connection) -> Result<(), StoreError> {
+fn migrate(connection: &Connection, home: &Path) -> Result<(), StoreError> {
     let inner = &connection.inner;
     inner.pragma_update(None, "synchronous", "FULL")?;
     loop {
@@ -135,7 +135,7 @@ fn migrate(connection: &Connection) -> Result<(), StoreError> {
                 inner.execute_batch(statement)?;
             }
             inner.pragma_update(None, "secure_delete", true)?;
-            rows(&mut Transaction::new(inner), at + 1)?;
+            rows(&mut Transaction::new(inner), at + 1, home)?;
             inner.pragma_update(None, "user_version", at + 1)?;
             inner.pragma_update(None, "application_id", APPLICATION)?;
             Ok::<_, StoreError>(true)

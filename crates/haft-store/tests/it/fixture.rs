@@ -9,8 +9,9 @@ use haft_store::{Journal, JournalConfig, StoreError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Leads from version 6 of the tables back to 5.
-pub(crate) const BEFORE_6: &str = "DROP TABLE journal_spans; DROP TABLE journal_words; \
+/// Leads from version 7 of the tables back to 5.
+pub(crate) const BEFORE_6: &str = "ALTER TABLE kept DROP COLUMN seal; \
+     DROP TABLE journal_spans; DROP TABLE journal_words; \
      DROP TABLE journal_ends; DROP TABLE journal_open; \
      CREATE INDEX journal_call ON journal (call_id); \
      CREATE INDEX journal_open ON journal (kind) WHERE kind = 'intent';";

@@ -15,7 +15,7 @@ fn a_large_store_of_an_older_version_says_why_it_keeps_one_waiting() {
         let db = rusqlite::Connection::open(place.home.join("haft.db")).unwrap();
         db.execute_batch(
             "DROP TABLE journal_spans; DROP TABLE journal_words; DROP TABLE journal_ends; \
-             DROP TABLE journal_open; CREATE INDEX journal_call ON journal (call_id); \
+             DROP TABLE journal_open; ALTER TABLE kept DROP COLUMN seal; CREATE INDEX journal_call ON journal (call_id); \
              PRAGMA user_version = 5",
         )
         .unwrap();
