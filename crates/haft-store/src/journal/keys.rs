@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::list::{by_seq, finish};
 use super::settle::close;
 use super::told::name;
-use super::{Inner, State};
+use super::{Inner, State, keyring};
 use crate::{StoreError, Tx};
 
 /// A digest of what is asked for: the tool and its arguments, in whatever order they are written.
@@ -53,8 +53,7 @@ pub(super) fn find(
     work: &str,
 ) -> Result<Option<Earlier>, StoreError> {
     let (session, key) = (name(inner, session), name(inner, key));
-    let sql = "SELECT seq FROM call_keys WHERE session = $1 AND key = $2";
-    let Some(seq) = tx.first_int(sql, &[(&*session).into(), (&*key).into()])? else {
+    let Some(seq) = keyring::find(tx, &session, &key)? else {
         return Ok(None);
     };
     let Some(mut line) = by_seq(tx, seq)? else {
@@ -85,6 +84,7 @@ pub(super) fn check(
     let Some(key) = &intent.key else {
         return Ok(());
     };
+    keyring::check(tx, inner)?;
     let work = work(inner, intent);
     let earlier = find(tx, inner, (&intent.caller.session, key), &work)?;
     let Some(earlier) = earlier else {
@@ -110,16 +110,8 @@ pub(super) fn take(
     let Some(key) = &intent.key else {
         return Ok(());
     };
-    tx.run(
-        "INSERT INTO call_keys (session, key, seq) VALUES ($1, $2, $3) \
-         ON CONFLICT (session, key) DO UPDATE SET seq = excluded.seq",
-        &[
-            (&*name(inner, &intent.caller.session)).into(),
-            (&*name(inner, key)).into(),
-            seq.into(),
-        ],
-    )?;
-    Ok(())
+    let (session, key) = (name(inner, &intent.caller.session), name(inner, key));
+    keyring::take(tx, inner, (&session, &key), seq)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod head;
 mod key;
 mod seals;
 pub(crate) use seals::Seals;
+mod keyring;
 mod keys;
 mod list;
 mod settle;
@@ -76,6 +77,8 @@ struct Inner {
     /// The end of the journal was compared with the signed one
     checked: AtomicBool,
     known: append::Known,
+    /// The list of keys was found to be as it was written
+    keys_checked: AtomicBool,
 }
 
 impl Journal {
@@ -104,6 +107,7 @@ impl Journal {
             process: paths::this_process(),
             checked: AtomicBool::new(false),
             known: append::Known::default(),
+            keys_checked: AtomicBool::new(false),
         });
         let signing = inner.clone();
         // What cannot be signed now is signed after the next commit.

@@ -6,7 +6,7 @@ use super::append::{hash_at, mark};
 use super::chain::genesis;
 use super::list::accepted;
 use super::spans::{self, Ends};
-use super::{Inner, Journal};
+use super::{Inner, Journal, keyring};
 use crate::{Durability, StoreError, Tx};
 
 /// What a record takes beside its body: columns, hash, and its place in the indexes.
@@ -154,7 +154,7 @@ fn remove(tx: &mut dyn Tx, inner: &Inner, limits: &JournalLimits) -> Result<Reco
     tx.run("DELETE FROM journal_marks WHERE seq <= $1", &[cut.into()])?;
     mark(tx, inner, "base", cut, &hash)?;
     tx.run("DELETE FROM journal WHERE seq <= $1", &[cut.into()])?;
-    tx.run("DELETE FROM call_keys WHERE seq <= $1", &[cut.into()])?;
+    keyring::forget(tx, inner, cut)?;
     spans::forget(tx, cut)?;
     let since = limits.since;
     tx.run("DELETE FROM shortened WHERE time < $1", &[since.into()])?;

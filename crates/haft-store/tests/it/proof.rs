@@ -460,3 +460,48 @@ fn a_long_journal_is_proven_in_two_halves() {
     [3, middle + 10, middle + 20].into_iter().for_each(mend);
     assert_eq!(verify().unwrap().last, ROWS);
 }
+
+/// Work under a key is done once, whoever takes the key off the list.
+#[test]
+fn a_key_that_was_taken_off_the_list_is_known_from_the_journal() {
+    use crate::fixture::{block_on, ending, intent};
+    use haft_core::Recorder;
+    let keyed = |key: &str| {
+        let mut call = intent(key, "file.write", serde_json::json!({}));
+        call.key = Some(key.into());
+        call
+    };
+    for sql in [
+        "DELETE FROM call_keys",
+        "DELETE FROM call_keys; DELETE FROM kept",
+        "DELETE FROM call_keys WHERE key = 'ONE'",
+        "UPDATE call_keys SET key = 'other' WHERE key = 'ONE'",
+        "UPDATE call_keys SET seq = 3 WHERE key = 'ONE'",
+    ] {
+        let home = Home::new();
+        let journal = home.journal();
+        for key in ["ONE", "TWO"] {
+            let seq = block_on(journal.intend(keyed(key))).unwrap();
+            journal.ended(keyed(key), Some(seq), ending());
+        }
+        journal.store().close();
+        home.sql(sql);
+        let journal = home.journal();
+        let refused = block_on(journal.intend(keyed("ONE"))).expect_err(sql);
+        assert!(
+            refused.message.contains("call `ONE`"),
+            "{}",
+            refused.message
+        );
+        block_on(journal.intend(keyed("THREE"))).unwrap();
+        // Records that go take their keys with them.
+        let none = JournalLimits {
+            since: i64::MAX,
+            bytes: u64::MAX,
+        };
+        journal.ended(keyed("THREE"), Some(5), ending());
+        journal.trim(&none).unwrap();
+        journal.store().close();
+        block_on(home.journal().intend(keyed("ONE"))).unwrap();
+    }
+}
