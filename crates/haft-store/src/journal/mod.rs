@@ -7,6 +7,7 @@ pub(crate) use append::now;
 mod body;
 mod chain;
 mod chart;
+mod copies;
 mod economy;
 mod end;
 mod fault;
@@ -34,12 +35,13 @@ use haft_core::{BoxFuture, Earlier, Ending, Intent, Recorder, ToolError};
 use serde_json::Value;
 
 pub use chart::chart;
+pub use copies::Restored;
 pub use economy::Economy;
 pub use list::{Filter, Line, State};
 pub use settle::Settled;
 pub use stats::Stats;
 pub use trim::{JournalLimits, Records};
-pub use verify::{Fault, Restored, Verified};
+pub use verify::{Fault, Verified};
 
 use crate::{Durability, Store, StoreError, paths};
 use fault::FaultFile;

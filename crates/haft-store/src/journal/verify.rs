@@ -1,19 +1,17 @@
 //! Proof of the whole journal: every record, every mark, and the end.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::Journal;
 use super::append;
 use super::append::{ACCEPTED, CONTINUED, base, hash_at, signed_text};
 use super::body::Body;
 use super::chain::{COLUMNS, Hash, Link, genesis};
-use super::fault::FaultFile;
 use super::head::Head;
 use super::key::Key;
-use super::{Journal, JournalConfig};
-use crate::{Durability, StoreError, Tx, backup};
+use crate::{Durability, StoreError, Tx};
 
 /// So few records are looked at by one alone.
 const ALONE: i64 = 5_000;
@@ -28,15 +26,6 @@ pub struct Verified {
     pub marks: u64,
     /// What a reader should know although nothing is wrong
     pub notices: Vec<String>,
-}
-
-/// What became of a restore.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
-    /// Where what was there is kept
-    pub aside: Option<PathBuf>,
-    /// The record before which nothing is proven, where the home had no key
-    pub unproven: Option<i64>,
 }
 
 /// The first record that is not as it was written.
@@ -63,67 +52,6 @@ struct Mark {
 }
 
 impl Journal {
-    /// Copy the store to a new file, and prove the copy before it is called good. Gives its size.
-    pub fn backup(&self, to: &Path) -> Result<u64, StoreError> {
-        match self.store.ready() {
-            // What can be read can be copied.
-            Ok(()) | Err(StoreError::ReadOnly(_)) => {}
-            Err(error) => return Err(error),
-        }
-        self.check()?;
-        backup::backup(
-            self.store.path(),
-            to,
-            &|tx| append::sign_copy(tx, &self.inner),
-            &|tx| proven(tx, Some(&self.inner.key)),
-        )
-    }
-
-    /// Put a copy back in the place of the store of this home, once it has proven itself. What was
-    /// there is kept, under the name that is answered with. Nobody may have the store open.
-    ///
-    /// A home without a key cannot tell who signed the copy. It gets a key of its own once the copy
-    /// is in place, and what the copy says is taken over as unproven.
-    pub fn restore(home: &Path, from: &Path) -> Result<Restored, StoreError> {
-        let key = match Key::is_there(home) {
-            true => Some(Key::load(home, true)?),
-            false => None,
-        };
-        Journal::put_back(home, from, key.as_ref())
-    }
-
-    /// The same for a copy that this home has not signed: what it says is taken over as unproven.
-    pub fn restore_unproven(home: &Path, from: &Path) -> Result<Restored, StoreError> {
-        Journal::put_back(home, from, None)
-    }
-
-    fn put_back(home: &Path, from: &Path, key: Option<&Key>) -> Result<Restored, StoreError> {
-        let aside = backup::restore(from, &Journal::file(home), &|tx| match proven(tx, key) {
-            // It holds together, and somebody else's key or none has signed it.
-            Err(StoreError::Damaged(_)) if proven(tx, None).is_ok() => {
-                Err(StoreError::Unsigned(from.display().to_string()))
-            }
-            proved => proved,
-        })?;
-        FaultFile::new(home).clear()?;
-        let mut restored = Restored {
-            aside,
-            unproven: None,
-        };
-        if key.is_none() {
-            Key::load(home, false)?;
-            let journal = Journal::open(JournalConfig {
-                home: home.to_owned(),
-                mask: |_| 0,
-                boot: None,
-            })?;
-            let reason = "restored from a copy that the key of this home has not signed";
-            restored.unproven = Some(journal.go_on(reason, false)?);
-            journal.store.close();
-        }
-        Ok(restored)
-    }
-
     /// Go on from what is there, although it is not what was signed. Says where it goes on from, and
     /// whether what is there proves itself but for its end. A journal with nothing wrong in it stays
     /// proven: there is nothing to accept.
@@ -137,7 +65,7 @@ impl Journal {
         Ok((self.go_on(reason, whole)?, whole))
     }
 
-    fn go_on(&self, reason: &str, whole: bool) -> Result<i64, StoreError> {
+    pub(super) fn go_on(&self, reason: &str, whole: bool) -> Result<i64, StoreError> {
         let inner = self.inner.clone();
         let body = Body {
             reason: Some(reason.to_owned()),
@@ -216,7 +144,7 @@ enum End {
 }
 
 /// Without a key the signatures are not looked at: the chain holds together, and no more is known.
-fn proven(tx: &mut dyn Tx, key: Option<&Key>) -> Result<(), StoreError> {
+pub(super) fn proven(tx: &mut dyn Tx, key: Option<&Key>) -> Result<(), StoreError> {
     let end = match key {
         Some(_) => End::Marked,
         None => End::Open,
