@@ -47,13 +47,7 @@ impl House {
         let config = &self.loaded.effective;
         let journal = self.recording.journal().map_err(failed)?;
         let store = journal.store();
-        match store.ready() {
-            Err(StoreError::ReadOnly(_)) if dry_run => {}
-            ready => ready.map_err(failed)?,
-        }
-        if !dry_run {
-            journal.check().map_err(failed)?;
-        }
+        usable(journal, dry_run)?;
         let results = Results::new(store.clone(), self.home.path());
         let blobs = Blobs::new(store.clone(), self.home.path());
         let mut report = Report {
@@ -117,6 +111,18 @@ impl House {
         report.add("files nobody needs", swept, swept);
         report.database = journal.bytes_on_disk();
         Ok(report)
+    }
+}
+
+/// Whether the store may be looked at, or have something removed from it.
+fn usable(journal: &Journal, dry_run: bool) -> Result<()> {
+    match journal.store().ready() {
+        Err(StoreError::ReadOnly(_)) if dry_run => return Ok(()),
+        ready => ready.map_err(failed)?,
+    }
+    match dry_run {
+        true => Ok(()),
+        false => Ok(journal.check().map_err(failed)?),
     }
 }
 
