@@ -5,7 +5,8 @@
 use haft_core::Effects;
 
 use crate::command::path_in;
-use crate::shell::{self, Command, Word, base, has_letter, has_long, is_long};
+use crate::outputs::{outputs, values};
+use crate::shell::{self, Command, Word, base, flags, has_letter, has_long};
 use crate::traps;
 
 /// What happens to a file that a word names.
@@ -210,13 +211,15 @@ pub(crate) fn named(command: &Command) -> Vec<Named<'_>> {
     let known: Vec<&Word> = arguments.iter().filter(|word| word.exact).collect();
     let mut found = match changes(name) {
         Some(Changes::InPlace) if !in_place(&known) => read(name, &known),
-        Some(changes) => changed(name, &changes, arguments, &known),
+        Some(changes) => changed(name, &changes, &known),
         None if name == "git" => git(&known),
-        None if UNPACKERS.contains(&name) => packs(&known),
+        None if UNPACKERS.contains(&name) => packs(name, &known),
         None if LISTERS.contains(&name) => given(name, &known, Use::Lists),
         None if READERS.contains(&name) => read(name, &known),
         None => given(name, &known, Use::Unknown),
     };
+    let written = outputs(name, &known).into_iter();
+    found.extend(written.map(|(word, text)| as_named(word, text, Use::WritesFile)));
     if walks(name, &known) {
         let mut walked: Vec<Named<'_>> = found
             .iter()
@@ -263,12 +266,7 @@ fn in_place(known: &[&Word]) -> bool {
     has_letter(known.iter().copied(), &['i']) || has_long(known.iter().copied(), &["--in-place"])
 }
 
-fn changed<'a>(
-    name: &str,
-    changes: &Changes,
-    arguments: &'a [Word],
-    known: &[&'a Word],
-) -> Vec<Named<'a>> {
+fn changed<'a>(name: &str, changes: &Changes, known: &[&'a Word]) -> Vec<Named<'a>> {
     let words = plain(known);
     let whole = |word: &'a Word, how: Use| as_named(word, &word.text, how);
     match changes {
@@ -295,7 +293,7 @@ fn changed<'a>(
             .collect(),
         Changes::Last => {
             let mut words: Vec<Named<'a>> = words.map(|word| whole(word, Use::Reads)).collect();
-            match target(arguments) {
+            match target(name, known) {
                 Some(named) => {
                     words.retain(|word| word.text != named.text);
                     words.push(named);
@@ -312,19 +310,15 @@ fn changed<'a>(
 }
 
 /// The folder that `-t` names.
-fn target(arguments: &[Word]) -> Option<Named<'_>> {
-    let (at, word, text) = arguments.iter().enumerate().find_map(|(at, word)| {
-        let long = is_long(&word.text, "--target-directory")
-            .then(|| word.text.split_once('=').map_or("", |(_, value)| value));
-        let text = long.or_else(|| word.text.strip_prefix("-t"))?;
-        Some((at, word, text))
-    })?;
-    match text {
-        "" => arguments
-            .get(at + 1)
-            .map(|next| as_named(next, &next.text, Use::Writes)),
-        text => Some(as_named(word, text, Use::Writes)),
-    }
+fn target<'a>(name: &str, known: &[&'a Word]) -> Option<Named<'a>> {
+    let valued = match name {
+        "cp" | "ln" => "S",
+        "install" => "Sgmo",
+        // A `-t` of theirs is about times.
+        _ => return None,
+    };
+    let (word, text) = values(known, "t", &["--target-directory"], valued).pop()?;
+    Some(as_named(word, text, Use::Writes))
 }
 
 fn read<'a>(name: &str, known: &[&'a Word]) -> Vec<Named<'a>> {
@@ -352,25 +346,57 @@ fn walks(name: &str, known: &[&Word]) -> bool {
         "ls" | "dir" | "vdir" => has(&['R'], &["--recursive"]),
         "diff" => has(&['r'], &["--recursive"]),
         "cp" | "scp" | "rsync" => has(&['r', 'R', 'a'], &["--recursive", "--archive"]),
-        "ln" | "mv" => true,
+        "ln" | "mv" | "zip" => true,
         name => WALKERS.contains(&name),
     }
 }
 
-/// Archives: with `c` what goes in is read, otherwise anything here may be changed.
-fn packs<'a>(known: &[&'a Word]) -> Vec<Named<'a>> {
+/// Options of tar, cpio and pax that have a value.
+const PACK_VALUES: &str = "fbCTXgHIKLNVFEDROMs";
+
+/// Archives: what goes into one is read, otherwise anything here may be changed.
+fn packs<'a>(name: &str, known: &[&'a Word]) -> Vec<Named<'a>> {
+    const ADDS: &[&str] = &["--append", "--update", "--catenate", "--concatenate"];
     let mode = known.first().map_or("", |word| word.text.as_str());
-    let cluster = mode.trim_start_matches('-');
-    let creates = (!mode.starts_with("--") && cluster.contains('c') && !cluster.contains('x'))
-        || has_long(known.iter().copied(), &["--create"]);
-    let how = match creates {
-        true => Use::WalksReading,
-        false => Use::WalksWriting,
+    let tar = matches!(name, "tar" | "bsdtar");
+    let bundled = tar && !mode.starts_with('-');
+    let is_mode = |wanted: &[char]| {
+        let given = known
+            .iter()
+            .filter_map(|word| flags(&word.text, PACK_VALUES));
+        given
+            .chain(bundled.then_some(mode))
+            .any(|flags| flags.contains(wanted))
     };
-    let mut found: Vec<Named<'a>> = plain(known)
-        .map(|word| as_named(word, &word.text, how))
-        .collect();
-    found.push(here(how));
+    let has = |long: &[&str]| has_long(known.iter().copied(), long);
+    let (puts, takes) = match name {
+        "tar" | "bsdtar" => (
+            is_mode(&['c', 'r', 'u', 'A']) || has(ADDS),
+            is_mode(&['x']) || has(&["--extract", "--get"]),
+        ),
+        "7z" | "7za" | "7zr" => (matches!(mode, "a" | "u"), matches!(mode, "x" | "e")),
+        "cpio" | "bsdcpio" => (is_mode(&['o', 'p']), is_mode(&['i'])),
+        "pax" => (is_mode(&['w']), is_mode(&['r'])),
+        _ => (false, true),
+    };
+    let puts = puts || has(&["--create"]);
+    let mut found: Vec<Named<'a>> = Vec::new();
+    for (how, happens) in [
+        (Use::WalksReading, puts),
+        (Use::WalksWriting, takes || !puts),
+    ] {
+        if happens {
+            found.extend(plain(known).map(|word| as_named(word, &word.text, how)));
+            found.push(here(how));
+        }
+    }
+    if tar && puts {
+        let next = known.get(1).filter(|_| bundled && mode.contains('f'));
+        let next = next.map(|word| (*word, word.text.as_str()));
+        let archives = values(known, "f", &["--file"], PACK_VALUES).into_iter();
+        let archives = archives.chain(next);
+        found.extend(archives.map(|(word, text)| as_named(word, text, Use::WritesFile)));
+    }
     found
 }
 
@@ -393,6 +419,12 @@ fn git<'a>(known: &[&'a Word]) -> Vec<Named<'a>> {
         || has_long(rest.iter().copied(), &["--patch"]);
     let patch = action == "log" && shows;
     let reads = GIT_READS.contains(&action) || patch;
+    let letter = match action {
+        "archive" | "format-patch" => "o",
+        _ => "",
+    };
+    let written = values(rest, letter, &["--output", "--output-directory"], "").into_iter();
+    found.extend(written.map(|(word, text)| as_named(word, text, Use::WritesFile)));
     if !writes && !reads {
         return found;
     }
@@ -489,7 +521,17 @@ mod tests {
         check("git rm a", "m:a wf:a w*:a");
         check("git show HEAD:a/k", "m:HEAD:a/k r:a/k r*:.");
         check("tar xf a.tar", "w*:xf w*:a.tar w*:.");
-        check("tar cf a.tar src", "r*:cf r*:a.tar r*:src r*:.");
+        check("tar cf a.tar src", "r*:cf r*:a.tar r*:src r*:. wf:a.tar");
+        check("tar -czf a.tar", "r*:a.tar r*:. wf:a.tar");
+        check("tar -rfa.tar x", "r*:x r*:. wf:a.tar");
+        check("tar -xfarchive.tar", "w*:.");
+        check("7z a x.7z src", "r*:a r*:x.7z r*:src r*:.");
+        check("cp -vt /etc a", "r:a w:/etc");
+        check("rsync -t a b", "r:a w:b");
+        check("sort -o out a", "r:out r:a wf:out");
+        check("zip -r x.zip src", "?:x.zip ?:src wf:x.zip r*:.");
+        check("git diff --output=x", "m:x wf:x r*:.");
+        check("git archive -o x HEAD", "m:x m:HEAD wf:x r*:.");
         check("npm run x", "?:run ?:x");
         check("echo a", "");
     }

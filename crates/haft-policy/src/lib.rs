@@ -16,6 +16,7 @@ mod files;
 mod glob;
 mod judgement;
 mod layer;
+mod outputs;
 mod path;
 mod pattern;
 mod policy;

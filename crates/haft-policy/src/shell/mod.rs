@@ -12,7 +12,7 @@ mod wrappers;
 
 use haft_core::CommandLine;
 
-pub(crate) use options::{has_letter, has_long, is_long, letters};
+pub(crate) use options::{flags, has_letter, has_long, is_long, letters};
 pub(crate) use unwrap::base;
 pub(crate) use wrappers::{is_interpreter, is_shell, is_wrapper, takes_commands};
 

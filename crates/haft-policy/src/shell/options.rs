@@ -24,6 +24,11 @@ pub(crate) fn letters(text: &str) -> Option<&str> {
     (!letters.is_empty() && !letters.starts_with('-')).then_some(letters)
 }
 
+/// The same, up to the first letter that has a value.
+pub(crate) fn flags<'a>(text: &'a str, valued: &str) -> Option<&'a str> {
+    letters(text)?.split(|c| valued.contains(c)).next()
+}
+
 pub(crate) fn has_letter<'a>(words: impl IntoIterator<Item = &'a Word>, wanted: &[char]) -> bool {
     words
         .into_iter()

@@ -105,6 +105,45 @@ fn a_word_with_a_star_does_not_walk_past_a_denied_path() {
 }
 
 #[test]
+fn a_denied_file_is_written_by_no_option_and_from_no_place() {
+    let config = rules(
+        &["shell.exec(*)", "file.write(**)"],
+        &["file.write(**/locked.txt)"],
+    );
+    for denied in [
+        "sort --output locked.txt a",
+        "sort -o locked.txt a",
+        "sort -olocked.txt a",
+        "sed --in-p s/k/b/ locked.txt",
+        "uniq a locked.txt",
+        "iconv -o locked.txt a",
+        "awk -i inplace 1 locked.txt",
+        "curl -olocked.txt https://x",
+        "curl -O https://x/locked.txt",
+        "wget -O locked.txt https://x",
+        "tar cf locked.txt a",
+        "gunzip locked.txt.gz",
+        "xxd -r a locked.txt",
+        "shuf -o locked.txt a",
+        "sudo sort -o sub/locked.txt a",
+        "cp -vt locked.txt a",
+        "patch locked.txt a.diff",
+        "openssl rand -out locked.txt 8",
+        "find . -fprint locked.txt",
+        "git diff --outp=locked.txt",
+    ] {
+        check(&config, denied, Verdict::Deny);
+    }
+    for allowed in [
+        "sort locked.txt",
+        "sort -o b locked.txt",
+        "uniq locked.txt b",
+    ] {
+        check(&config, allowed, Verdict::Allow);
+    }
+}
+
+#[test]
 fn a_rule_for_git_covers_no_program_that_git_would_run() {
     let config = rules(&["shell.exec(git *)"], &[]);
     for asked in [
