@@ -8,6 +8,7 @@ use haft_core::{Mode, Resource};
 
 use crate::call::{CallFacts, Line, Target, Touch};
 use crate::command::may_be;
+use crate::files::git_action;
 use crate::glob::Glob;
 use crate::judgement::{RuleHit, Verdict};
 use crate::profile::DEFAULTS;
@@ -24,6 +25,7 @@ const FORCE_PUSH: &str =
     "built-in: a push that rewrites or removes what others have is asked about";
 const DOWNLOAD: &str =
     "built-in: a shell or an interpreter that runs what the network sends is asked about";
+const IGNORED: &str = "built-in: giving git what it is told to ignore is asked about";
 const CRONTAB: &str = "built-in: removing every job of crontab is asked about";
 
 /// Folders that hold the system; all of one is never removed, moved or given away.
@@ -121,6 +123,7 @@ fn by_words(command: &Command) -> Option<(&'static str, Verdict)> {
         }
         "killall5" => denied(EVERY_PROCESS),
         "kill" if kills_all(&words) => denied(EVERY_PROCESS),
+        "git" if adds_ignored(arguments) => Some((IGNORED, Verdict::Ask)),
         "git" if forces(arguments) => Some((FORCE_PUSH, Verdict::Ask)),
         "crontab" if has(&["-r"]) => Some((CRONTAB, Verdict::Ask)),
         _ => None,
@@ -136,6 +139,20 @@ fn kills_all(words: &[&str]) -> bool {
         _ => words,
     };
     targets.contains(&"-1")
+}
+
+/// What git is given to keep it shows, and what it ignores is often a secret.
+fn adds_ignored(words: &[Word]) -> bool {
+    let known: Vec<&Word> = words.iter().collect();
+    let Some((action, rest)) = git_action(&known) else {
+        return false;
+    };
+    let is = |names: &[&str]| names.iter().any(|name| may_be(name, action));
+    let has = |letter: char, long: &str| {
+        let rest = || rest.iter().copied();
+        has_letter(rest(), &[letter]) || has_long(rest(), &[long])
+    };
+    is(&["add", "stage"]) && has('f', "--force") || is(&["stash"]) && has('a', "--all")
 }
 
 fn forces(words: &[Word]) -> bool {

@@ -4,7 +4,7 @@
 
 use haft_core::Effects;
 
-use crate::command::path_in;
+use crate::command::{may_be, path_in};
 use crate::outputs::{outputs, values};
 use crate::shell::{self, Command, Word, base, flags, has_letter, has_long};
 use crate::traps;
@@ -183,9 +183,22 @@ const GIT_READS: &[&str] = &[
 /// Programs that tell names and what is known about files, and nothing of what these hold.
 const LISTERS: &[&str] = &["ls", "dir", "vdir", "tree", "du", "stat"];
 
-/// Programs that go through folders, and by which nobody reads what was not to be read before: git
-/// shows what it was given to keep, and what is moved stays what it is.
-const KEEPERS: &[&str] = &["git", "mv", "ln"];
+/// Whether a command goes through folders, and nobody reads by it what was not to be read before:
+/// what is moved stays what it is, and git shows what it was given to keep, as long as it is not
+/// told to look at other files.
+fn keeps(program: &str, command: &Command) -> bool {
+    let known: Vec<&Word> = command.words.iter().skip(1).collect();
+    match program {
+        "mv" | "ln" => true,
+        "git" => match git_action(&known) {
+            Some((action, rest)) => {
+                !may_be("grep", action) && !has_long(rest.iter().copied(), &["--no-index"])
+            }
+            None => true,
+        },
+        _ => false,
+    }
+}
 
 /// Whether the commands of a call read files that no word of theirs names.
 pub fn reads_around(effects: &Effects) -> bool {
@@ -199,7 +212,7 @@ pub fn reads_around(effects: &Effects) -> bool {
 fn reads_what_it_finds(command: &Command) -> bool {
     let program = command.words.first().map_or("", |word| base(&word.text));
     let walks = |named: &Named<'_>| named.how == Use::WalksReading;
-    !LISTERS.contains(&program) && !KEEPERS.contains(&program) && named(command).iter().any(walks)
+    !LISTERS.contains(&program) && named(command).iter().any(walks) && !keeps(program, command)
 }
 
 /// Everything that the words of a command name. Words that are expanded are not followed.
@@ -400,19 +413,26 @@ fn packs<'a>(name: &str, known: &[&'a Word]) -> Vec<Named<'a>> {
     found
 }
 
-fn git<'a>(known: &[&'a Word]) -> Vec<Named<'a>> {
+/// What git is told to do, and the words after that.
+pub(crate) fn git_action<'k, 'a>(known: &'k [&'a Word]) -> Option<(&'a Word, &'k [&'a Word])> {
     let mut at = 0;
     while let Some(word) = known.get(at) {
         match word.text.as_str() {
-            "-C" | "-c" | "--git-dir" | "--work-tree" => at += 2,
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env"
+            | "--attr-source" => at += 2,
             text if text.starts_with('-') => at += 1,
             _ => break,
         }
     }
-    let Some(action) = known.get(at).map(|word| word.text.as_str()) else {
+    let (action, rest) = known.get(at..)?.split_first()?;
+    Some((action, rest))
+}
+
+fn git<'a>(known: &[&'a Word]) -> Vec<Named<'a>> {
+    let Some((action, rest)) = git_action(known) else {
         return Vec::new();
     };
-    let rest = known.get(at + 1..).unwrap_or_default();
+    let action = action.text.as_str();
     let mut found = given("git", rest, Use::Mentions);
     let writes = GIT_WRITES.contains(&action);
     let shows = has_letter(rest.iter().copied(), &['p', 'u'])
@@ -555,6 +575,11 @@ mod tests {
             "grep --deref KEY",
             "diff --rec a b",
             "tar --creat --file x.tar .",
+            "zip -r x.zip .",
+            "git grep KEY",
+            "git --no-pager -C . grep --untracked --no-exclude-standard KEY",
+            "git diff --no-i empty .",
+            "git --namespace x grep KEY",
             "rg KEY",
             "cat a | sudo rg KEY src",
             "find . -name x -exec cat {} +",
@@ -571,6 +596,8 @@ mod tests {
             "tree",
             "du -sh",
             "git diff",
+            "git diff grep",
+            "git log -p",
             "mv a b",
             "npm test",
             "cat a",
