@@ -65,6 +65,13 @@ pub trait ResolvePath: Send + Sync {
         let _ = paths;
         String::new()
     }
+
+    /// Something in these folders that holds keys or passwords, or a folder that is too large to
+    /// be looked through, where a command could read it: nothing where commands are shut in.
+    fn exposed(&self, folders: &dyn Fn() -> Vec<PathBuf>) -> Option<PathBuf> {
+        let _ = folders;
+        None
+    }
 }
 
 /// For those whose paths lead nowhere.

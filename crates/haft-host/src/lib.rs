@@ -28,8 +28,8 @@ pub use editor::edit_text;
 pub use env::{EnvPolicy, filter_env, loads_code, looks_secret};
 pub use files::{
     Before, ChangeFiles, EditFiles, Entry, EntryKind, FileChange, FilesConfig, LineRange,
-    ListFiles, ListRequest, Listing, NewMode, ReadFiles, Reading, RealPaths, Resolved, Snapshot,
-    SnapshotStamp, UndoFiles, Workspace, WriteFiles, holds_secrets, is_protected,
+    ListFiles, ListRequest, Listing, NewMode, OpenPaths, ReadFiles, Reading, RealPaths, Resolved,
+    Snapshot, SnapshotStamp, UndoFiles, Workspace, WriteFiles, holds_secrets, is_protected,
 };
 pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
 pub use listen::{Listener, listen};

@@ -81,6 +81,38 @@ impl Bound {
         }
     }
 
+    /// The same call, asked about because it may read keys in this place and nothing hides them.
+    pub fn exposing(&self, judgement: &Judgement, place: &Path) -> Judgement {
+        let mut asked = judgement.clone();
+        asked.reason = format!(
+            "it may read keys or passwords in `{}`, and no sandbox hides them from it",
+            place.display()
+        );
+        asked.verdict = asked.verdict.max(Verdict::Ask);
+        let hit = RuleHit::new("protected name", DEFAULTS, Verdict::Ask);
+        asked.rules.push(hit);
+        asked.remember = None;
+        asked.decision = Decision {
+            action: asked.decision.action.max(HookAction::Confirm),
+            overridden: asked.decision.action < HookAction::Confirm,
+            reason: asked.reason.clone(),
+            level: asked.decision.level,
+        };
+        asked
+    }
+
+    /// The folders in which the commands of a call read whatever they come upon.
+    pub fn walked(
+        &self,
+        effects: &Effects,
+        resolve: &dyn Fn(&Path, &str) -> PathBuf,
+    ) -> Vec<PathBuf> {
+        if effects.commands.is_empty() {
+            return Vec::new();
+        }
+        CallFacts::new(effects, resolve, self.home.as_deref()).walked()
+    }
+
     /// The judgement before arguments are known.
     pub fn tool_verdict(&self) -> &Judgement {
         self.tool

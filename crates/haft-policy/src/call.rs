@@ -191,6 +191,30 @@ impl<'a> CallFacts<'a> {
         }
     }
 
+    /// The folders in which commands read whatever they come upon.
+    pub(crate) fn walked(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for line in &self.lines {
+            let commands = line.script.commands.iter().flat_map(Command::all);
+            for command in commands.filter(|command| files::reads_what_it_finds(command)) {
+                for touch in self.touches(line, command) {
+                    match touch.target {
+                        _ if touch.mode == Mode::Write => {}
+                        Target::Path(Resource::Tree(path)) => found.push(path),
+                        // What a `*` finds is below the folder that it is looked for in.
+                        Target::Glob { glob, tree: true } => {
+                            found.extend(self.paths(line, glob.folder()));
+                        }
+                        Target::Path(_) | Target::Glob { .. } => {}
+                    }
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
     /// Every command of every line, those inside wrappers too.
     pub(crate) fn commands(&self) -> impl Iterator<Item = &Command> {
         self.lines

@@ -209,10 +209,15 @@ pub fn reads_around(effects: &Effects) -> bool {
     })
 }
 
-fn reads_what_it_finds(command: &Command) -> bool {
+pub(crate) fn reads_what_it_finds(command: &Command) -> bool {
     let program = command.words.first().map_or("", |word| base(&word.text));
     let walks = |named: &Named<'_>| named.how == Use::WalksReading;
-    !LISTERS.contains(&program) && named(command).iter().any(walks) && !keeps(program, command)
+    // By itself it tells names; what reads them is a command of its own.
+    let finds_names = matches!(program, "find" | "fd" | "fdfind") && command.inner.is_empty();
+    !finds_names
+        && !LISTERS.contains(&program)
+        && named(command).iter().any(walks)
+        && !keeps(program, command)
 }
 
 /// Everything that the words of a command name. Words that are expanded are not followed.
@@ -359,6 +364,8 @@ fn walks(name: &str, known: &[&Word]) -> bool {
         "ls" | "dir" | "vdir" => has(&['R'], &["--recursive"]),
         "diff" => has(&['r'], &["--recursive"]),
         "cp" | "scp" | "rsync" => has(&['r', 'R', 'a'], &["--recursive", "--archive"]),
+        // Whoever gives them names may name anything.
+        "xargs" | "parallel" => true,
         "ln" | "mv" | "zip" => true,
         name => WALKERS.contains(&name),
     }
@@ -580,6 +587,8 @@ mod tests {
             "git --no-pager -C . grep --untracked --no-exclude-standard KEY",
             "git diff --no-i empty .",
             "git --namespace x grep KEY",
+            "ls -A | xargs cat",
+            "find . -type f | xargs -n1 grep KEY",
             "rg KEY",
             "cat a | sudo rg KEY src",
             "find . -name x -exec cat {} +",
@@ -598,6 +607,8 @@ mod tests {
             "git diff",
             "git diff grep",
             "git log -p",
+            "find . -name x",
+            "fd x",
             "mv a b",
             "npm test",
             "cat a",

@@ -25,6 +25,12 @@ pub(crate) enum Hidden {
     Found,
 }
 
+/// Where the first part with a wildcard begins.
+fn wild_from(word: &str) -> usize {
+    let wild = word.find(is_wild).unwrap_or(word.len());
+    word[..wild].rfind('/').map_or(0, |slash| slash + 1)
+}
+
 impl Glob {
     /// The word, in front of whose first wild part `resolve` is asked where it leads.
     pub(crate) fn new(word: &str, hidden: Hidden, resolve: impl Fn(&str) -> String) -> Self {
@@ -35,9 +41,7 @@ impl Glob {
         if word.len() > MAX_WORD {
             return anything();
         }
-        let wild = word.find(is_wild).unwrap_or(word.len());
-        let start = word[..wild].rfind('/').map_or(0, |slash| slash + 1);
-        let (before, after) = word.split_at(start);
+        let (before, after) = word.split_at(wild_from(word));
         let base = match before {
             "" => resolve("."),
             before => resolve(before),
@@ -66,6 +70,14 @@ impl Glob {
         Glob {
             tokens: pattern,
             text: word.to_owned(),
+        }
+    }
+
+    /// The folder in which names are looked for, as written.
+    pub(crate) fn folder(&self) -> &str {
+        match wild_from(&self.text) {
+            0 => ".",
+            start => &self.text[..start],
         }
     }
 

@@ -12,8 +12,8 @@ use haft_core::{
 };
 use haft_host::{
     Attachments, Checkpoints, EnvPolicy, FileResults, FilesConfig, KeptResults, Limits,
-    LoginConfig, Outlet, ProcessConfig, ReadSystem, RealPaths, RunProcesses, Sandbox, SearchText,
-    WorkersConfig, Workspace,
+    LoginConfig, OpenPaths, Outlet, ProcessConfig, ReadSystem, RealPaths, RunProcesses, Sandbox,
+    SearchText, WorkersConfig, Workspace,
 };
 use haft_mcp::{Browser, Fleet, Hands};
 use haft_policy::{Layer, Places, Policy, PolicyError, Who};
@@ -428,6 +428,9 @@ fn empowered(
     lasting(&mut powers, recording, config);
     caller.powers = Arc::new(powers);
     caller.results = Some(store);
+    if !config.isolation.holds().level.is_enforced() {
+        caller.paths = Arc::new(OpenPaths);
+    }
     Ok((caller, processes))
 }
 

@@ -10,6 +10,7 @@ mod edit;
 mod encoding;
 mod entry;
 mod error;
+mod exposed;
 mod ignored;
 mod line;
 mod list;
@@ -355,6 +356,24 @@ impl ResolvePath for RealPaths {
 
     fn contents(&self, paths: &[PathBuf]) -> String {
         contents::contents(paths)
+    }
+}
+
+/// The same where commands are not shut in, and see every file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpenPaths;
+
+impl ResolvePath for OpenPaths {
+    fn resolve(&self, cwd: &Path, path: &str) -> PathBuf {
+        RealPaths.resolve(cwd, path)
+    }
+
+    fn contents(&self, paths: &[PathBuf]) -> String {
+        RealPaths.contents(paths)
+    }
+
+    fn exposed(&self, folders: &dyn Fn() -> Vec<PathBuf>) -> Option<PathBuf> {
+        exposed::exposed(&folders())
     }
 }
 

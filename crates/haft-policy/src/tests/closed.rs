@@ -5,7 +5,7 @@ use std::path::Path;
 use haft_core::{Effects, Mode, Resource};
 use serde_json::{Value, json};
 
-use super::{compile, judged, tool};
+use super::{compile, judged, line, resolve, tool};
 use crate::{Bound, Policy, Verdict, Who};
 
 fn bind(policy: &Policy, name: &str) -> Bound {
@@ -14,6 +14,25 @@ fn bind(policy: &Policy, name: &str) -> Bound {
 
 fn denying(rules: &[&str]) -> Value {
     json!({"tools": {"rules": {"deny": rules}}})
+}
+
+#[test]
+fn folders_that_are_read_through_are_known() {
+    let policy = compile(json!({})).unwrap();
+    let bound = bind(&policy, "shell.exec");
+    let check = |text: &str, expected: &[&str]| {
+        let found = bound.walked(&line(text), &resolve);
+        let expected: Vec<&Path> = expected.iter().map(Path::new).collect();
+        assert_eq!(found, expected, "{text}");
+    };
+    check("grep -r x", &["/w"]);
+    check("grep -r x src /etc", &["/etc", "/w/src"]);
+    check("cd sub && rg x", &["/w", "/w/sub"]);
+    check("grep -r x deep/d*", &["/w/deep"]);
+    check("ls -A | xargs cat", &["/w"]);
+    check("cat a | grep x", &[]);
+    check("find . -name x", &[]);
+    check("git diff", &[]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use haft_core::{Effects, EventKind, Prepared, ToolError};
 use haft_policy::{Bound, HookAction, Judgement, Policy, Verdict};
 
-use super::{limits, record};
+use super::{exposed, limits, record};
 use crate::flight::Flight;
 
 /// A call that policy does not refuse.
@@ -80,7 +80,8 @@ impl Deref for Touched {
 
 fn judgement<'b>(flight: &Flight<'_>, bound: &'b Bound, effects: &Effects) -> Cow<'b, Judgement> {
     let paths = &flight.cx.caller.paths;
-    bound.judge(effects, &|cwd, path| paths.resolve(cwd, path))
+    let judgement = bound.judge(effects, &|cwd, path| paths.resolve(cwd, path));
+    exposed::asked(flight, bound, judgement, effects)
 }
 
 /// What policy says of the call, and nothing more.

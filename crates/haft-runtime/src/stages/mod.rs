@@ -16,6 +16,7 @@ pub(crate) mod schedule;
 pub(crate) mod trim;
 pub(crate) mod validate;
 
+mod exposed;
 mod hints;
 mod limits;
 mod structured;

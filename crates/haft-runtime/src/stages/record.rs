@@ -11,6 +11,7 @@ use haft_core::{
 };
 use haft_policy::{Bound, Judgement, shell};
 
+use super::exposed;
 use crate::flight::Flight;
 use crate::secrets;
 
@@ -33,6 +34,7 @@ pub(super) fn judgement<'b>(
         trail.borrow_mut().push(step);
         path
     });
+    let judgement = exposed::asked(flight, bound, judgement, effects);
     ruled(flight, &judgement);
     let Some(note) = &flight.note else {
         return judgement;

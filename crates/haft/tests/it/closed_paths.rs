@@ -84,6 +84,32 @@ fn secrets_are_hidden_from_what_goes_through_folders_unasked() {
     }
 }
 
+/// Where nothing can be hidden, the same command asks, if there is something to hide.
+#[test]
+fn secrets_that_no_sandbox_hides_are_asked_about() {
+    for level in ["shared", "scoped"] {
+        let place = Place::with_config(&format!(
+            "isolation: {{level: {level}}}\ntools: {{rules: {{allow: ['shell.exec(grep *)', \
+             'shell.exec(find *)']}}}}\n",
+        ));
+        place.file("deep/server.pem", TOKEN);
+        place.file("src/open.txt", TOKEN);
+        let run = |line: &str| place.call("shell.exec", &json!({ "command": line }), &[]);
+        for line in ["grep -r nobody .", "grep --rec nobody"] {
+            let outcome = run(line);
+            assert_eq!(verdict(&outcome), "denied", "{level} {line}: {outcome}");
+            assert!(!outcome.to_string().contains(TOKEN), "{outcome}");
+            assert!(
+                outcome.to_string().contains("keys or passwords"),
+                "{outcome}"
+            );
+        }
+        for line in ["grep -r nobody src", "find . -name open.txt"] {
+            assert_eq!(verdict(&run(line)), "ok", "{level} {line}");
+        }
+    }
+}
+
 #[test]
 fn a_program_cannot_change_what_rules_close() {
     for lines in [
