@@ -54,6 +54,8 @@ pub struct Ruling {
     pub policy: String,
     /// What a person said, if one was asked: `yes`, `no`, `always` or `nobody`
     pub answer: Option<&'static str>,
+    /// A place with keys that no sandbox hides from it, if that is why it was asked about
+    pub exposed: Option<String>,
 }
 
 /// How a call ended.

@@ -3,7 +3,6 @@
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use rustix::buffer::spare_capacity;
@@ -20,9 +19,8 @@ const CHUNK: usize = 64 * 1024;
 /// Room in the pipe of a command that writes much; more is read after its end than fits there only
 /// if somebody else writes.
 const WIDE_PIPE: usize = 1024 * 1024;
-/// Pieces that wait to be taken, so that nobody waits while the pipe fills; there may be many
-/// commands.
-const PIECES: usize = 4;
+/// Pieces that wait to be taken; there may be many commands.
+const PIECES: usize = 1;
 /// How long such a command is left alone while its pipe fills, and how often at most before what
 /// there is goes on its way.
 const NAPS: usize = 16;
@@ -61,7 +59,10 @@ impl Output {
     pub(super) async fn next(&mut self) -> &[u8] {
         let count = match &mut self.source {
             Source::Told(pipe) => pipe.read(&mut self.buffer).await.unwrap_or(0),
-            Source::Flood(flood) => flood.next(&mut self.buffer).await,
+            Source::Flood(flood) => {
+                self.buffer = flood.pieces.recv().await.unwrap_or_default();
+                self.buffer.len()
+            }
             Source::Ended => std::future::pending().await,
         };
         match count {
@@ -82,7 +83,8 @@ impl Output {
             }
             Source::Flood(flood) => {
                 flood.stop = None;
-                flood.next(&mut self.buffer).await
+                self.buffer = flood.pieces.recv().await.unwrap_or_default();
+                self.buffer.len()
             }
             Source::Told(_) | Source::Ended => 0,
         };
@@ -107,8 +109,6 @@ impl Output {
 /// A thread that reads, and stops when this goes.
 struct Flood {
     pieces: mpsc::Receiver<Vec<u8>>,
-    /// Room that was used and can be used again
-    used: SyncSender<Vec<u8>>,
     /// Nothing is ever written to it: the thread hears that it is gone
     stop: Option<PipeWriter>,
 }
@@ -117,11 +117,9 @@ impl Flood {
     fn new(pipe: OwnedFd) -> io::Result<Flood> {
         let (stopped, stop) = io::pipe()?;
         let (sender, pieces) = mpsc::channel(PIECES);
-        let (used, room) = sync_channel(PIECES);
         let mut reader = Reader {
             pipe,
             stopped,
-            room,
             left: None,
         };
         thread::Builder::new()
@@ -129,24 +127,14 @@ impl Flood {
             .spawn(move || reader.pour(&sender))?;
         Ok(Flood {
             pieces,
-            used,
             stop: Some(stop),
         })
-    }
-
-    /// Take the next piece in the place of the last one.
-    async fn next(&mut self, buffer: &mut Vec<u8>) -> usize {
-        let piece = self.pieces.recv().await.unwrap_or_default();
-        // Where there is enough room already it is not needed.
-        let _ = self.used.try_send(std::mem::replace(buffer, piece));
-        buffer.len()
     }
 }
 
 struct Reader {
     pipe: OwnedFd,
     stopped: PipeReader,
-    room: std::sync::mpsc::Receiver<Vec<u8>>,
     /// Bytes that are still read, once we were told to stop
     left: Option<usize>,
 }
@@ -155,9 +143,7 @@ impl Reader {
     /// Read until the end, or until nobody wants more.
     fn pour(&mut self, pieces: &mpsc::Sender<Vec<u8>>) {
         loop {
-            let mut piece = self.room.try_recv().unwrap_or_default();
-            piece.clear();
-            piece.reserve_exact(CHUNK);
+            let mut piece = Vec::with_capacity(CHUNK);
             let more = self.fill(&mut piece);
             let unwanted = !piece.is_empty() && pieces.blocking_send(piece).is_err();
             if !more || unwanted {

@@ -14,7 +14,7 @@ pub(crate) fn tool(flight: &Flight<'_>, tool: usize) -> Result<(), ToolError> {
     if bound.visible() && bound.tool_verdict().verdict != Verdict::Deny {
         return Ok(());
     }
-    record::ruled(flight, bound.tool_verdict());
+    record::ruled(flight, bound.tool_verdict(), None);
     Err(judge::denied(flight, bound.tool_verdict()))
 }
 

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::path::Path;
 use std::time::Duration;
 
 use haft_core::{
@@ -34,8 +35,12 @@ pub(super) fn judgement<'b>(
         trail.borrow_mut().push(step);
         path
     });
-    let judgement = exposed::asked(flight, bound, judgement, effects);
-    ruled(flight, &judgement);
+    let place = exposed::place(flight, bound, &judgement, effects);
+    let judgement = match &place {
+        Some(place) => Cow::Owned(bound.exposing(&judgement, place)),
+        None => judgement,
+    };
+    ruled(flight, &judgement, place.as_deref());
     let Some(note) = &flight.note else {
         return judgement;
     };
@@ -47,7 +52,7 @@ pub(super) fn judgement<'b>(
 }
 
 /// Note what policy said.
-pub(super) fn ruled(flight: &Flight<'_>, judgement: &Judgement) {
+pub(super) fn ruled(flight: &Flight<'_>, judgement: &Judgement, exposed: Option<&Path>) {
     let Some(note) = &flight.note else {
         return;
     };
@@ -65,6 +70,7 @@ pub(super) fn ruled(flight: &Flight<'_>, judgement: &Judgement) {
             .filter(|rule| secrets::mask(rule).count == 0),
         policy: flight.view.policy().revision().to_owned(),
         answer: None,
+        exposed: exposed.map(|place| place.to_string_lossy().into_owned()),
     });
 }
 

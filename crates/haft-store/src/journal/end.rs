@@ -52,16 +52,27 @@ pub(super) fn compare(tx: &mut dyn Tx, last: i64, head: Option<&Head>) -> Result
     ))
 }
 
+/// Compare the records with the head, which is read first: what it names was committed before.
+fn look(
+    signed: &HeadFile,
+    records: impl Fn(Option<Head>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let head = signed.read()?;
+    let unsigned = head.is_none();
+    match records(head) {
+        // The first ones may have come in between, and their head before them.
+        Err(StoreError::Damaged(_)) if unsigned => records(signed.read()?),
+        looked => looked,
+    }
+}
+
 impl Journal {
     /// An error where damage is known of, or where the journal does not end as it was signed. For
     /// whoever changes the store past the pipeline, before that.
     pub fn check(&self) -> Result<(), StoreError> {
         self.inner.fault.check()?;
-        // The head first: what it names was committed before.
-        let head = self.inner.head.read();
-        self.noticed(head.and_then(|head| {
-            let store = &self.store;
-            store.read(|tx| {
+        self.noticed(look(&self.inner.head, |head| {
+            self.store.read(|tx| {
                 let last = stored_tail(tx)?.seq;
                 compare(tx, last, head.as_ref()).map(drop)
             })
@@ -76,21 +87,20 @@ impl Journal {
         if !Journal::is_there(home) || !Key::is_there(home) {
             return Ok(());
         }
-        let looked = HeadFile::new(home, &Key::load(home, true)?, None)
-            .read()
-            .and_then(|head| {
-                let compared = Store::peek(&Journal::file(home), SINCE, |tx| {
-                    let last = stored_tail(tx)?.seq;
-                    compare(tx, last, head.as_ref()).map(drop)
-                })?;
-                let gone = compared.is_none() && head.is_some_and(|head| head.seq > 0);
-                match gone {
-                    true => Err(StoreError::Damaged(
-                        "records were signed, and the store is gone".to_owned(),
-                    )),
-                    false => Ok(()),
-                }
-            });
+        let signed = HeadFile::new(home, &Key::load(home, true)?, None);
+        let looked = look(&signed, |head| {
+            let compared = Store::peek(&Journal::file(home), SINCE, |tx| {
+                let last = stored_tail(tx)?.seq;
+                compare(tx, last, head.as_ref()).map(drop)
+            })?;
+            let gone = compared.is_none() && head.is_some_and(|head| head.seq > 0);
+            match gone {
+                true => Err(StoreError::Damaged(
+                    "records were signed, and the store is gone".to_owned(),
+                )),
+                false => Ok(()),
+            }
+        });
         if let Err(StoreError::Damaged(what)) = &looked {
             fault.raise(what);
         }

@@ -86,6 +86,7 @@ pub(super) fn told(inner: &Inner, intent: &Intent) -> Body {
         body.remember = ruling.remember.as_ref().and_then(plain);
         body.policy = Some(ruling.policy.clone());
         body.answer = ruling.answer.map(str::to_owned);
+        body.exposed = ruling.exposed.as_ref().and_then(plain);
     }
     body
 }

@@ -27,14 +27,6 @@ pub(super) struct Read {
     /// Lines to read at most
     #[serde(default)]
     limit: Option<u64>,
-    /// First line, counted from 1, in the place of `offset`
-    #[serde(default, rename = "lineStart")]
-    #[schemars(extend("x-aliases" = ["line_start", "startLine", "start_line"]))]
-    line_start: Option<u64>,
-    /// Last line, in the place of `limit`
-    #[serde(default, rename = "lineEnd")]
-    #[schemars(extend("x-aliases" = ["line_end", "endLine", "end_line"]))]
-    line_end: Option<u64>,
     /// `utf8` for text (other encodings are found out and named) and images, `base64` for the
     /// bytes of any file up to 10 MB
     #[serde(default)]
@@ -84,8 +76,11 @@ impl Tool for Read {
         if self.encoding == Some(Encoding::Base64) {
             return self.bytes(files, place, cx).await;
         }
-        let range = self.range()?;
-        let (offset, limit) = (range.offset, range.limit);
+        let offset = self.offset.unwrap_or(0);
+        let range = LineRange {
+            offset,
+            limit: self.limit,
+        };
         match files.read(place, range, cx).await? {
             Reading::Text {
                 numbered,
@@ -95,7 +90,7 @@ impl Tool for Read {
                 more,
             } => {
                 let mut shown = match (lines, skipped) {
-                    (0, _) if limit == Some(0) => "[no lines asked for]".to_owned(),
+                    (0, _) if self.limit == Some(0) => "[no lines asked for]".to_owned(),
                     (0, 0) => "[empty file]".to_owned(),
                     (0, _) => format!("[nothing at offset {offset}: the file has {skipped} lines]"),
                     _ => numbered.clone(),
@@ -128,30 +123,8 @@ impl Read {
         self.target.get(|| files.resolve(&self.path))
     }
 
-    /// The lines that are meant, in whichever words.
-    fn range(&self) -> Result<LineRange, ToolError> {
-        let invalid = |what: &str| {
-            ToolError::input_invalid(what)
-                .hint("give `offset` and `limit`, or `lineStart` and `lineEnd`")
-        };
-        let offset = match (self.offset, self.line_start) {
-            (Some(_), Some(_)) => return Err(invalid("`offset` and `lineStart` say the same")),
-            (_, Some(0)) => return Err(invalid("`lineStart` counts from 1")),
-            (offset, start) => offset.or(start.map(|start| start - 1)).unwrap_or(0),
-        };
-        let limit = match (self.limit, self.line_end) {
-            (Some(_), Some(_)) => return Err(invalid("`limit` and `lineEnd` say the same")),
-            (_, Some(end)) if end <= offset => {
-                return Err(invalid("`lineEnd` is before the first line"));
-            }
-            (limit, end) => limit.or(end.map(|end| end - offset)),
-        };
-        Ok(LineRange { offset, limit })
-    }
-
     async fn bytes(&self, files: &ReadFiles, place: &Resolved, cx: &ToolContext) -> ToolResult {
-        let lines = [self.offset, self.limit, self.line_start, self.line_end];
-        if lines.iter().any(Option::is_some) {
+        if self.offset.is_some() || self.limit.is_some() {
             return Err(ToolError::input_invalid(
                 "`offset` and `limit` count lines and do not go with `encoding`: `base64`",
             ));

@@ -39,8 +39,7 @@ impl Reducer for ReadReducer {
             .args
             .get("encoding")
             .is_some_and(|value| value == "base64");
-        let part = ["offset", "limit", "lineStart", "lineEnd"];
-        if part.into_iter().any(asked) || base64 || output.error.is_some() {
+        if asked("offset") || asked("limit") || base64 || output.error.is_some() {
             return None;
         }
         let mut structured = output.structured.clone()?;

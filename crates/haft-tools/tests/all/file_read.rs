@@ -395,27 +395,3 @@ fn a_reading_stops_and_says_where_to_go_on() {
     assert_eq!(structured["lines"], json!(20_000 - lines - 1));
     assert_eq!(structured.get("more"), None);
 }
-
-#[test]
-fn lines_may_be_named_from_first_to_last() {
-    let f = Fixture::new();
-    f.put("a.txt", "1\n2\n3\n4\n");
-    let read = |args: Value| f.call("file.read", args);
-    let part = json!({"path": "a.txt", "lineStart": 2, "lineEnd": 3});
-    let whole = json!({"path": "a.txt", "offset": 1, "limit": 2});
-    assert_eq!(read(part).structured(), read(whole).structured());
-    let rest = json!({"path": "a.txt", "lineStart": 4});
-    assert_eq!(read(rest).structured()["content"], "4\t4");
-    for (bad, what) in [
-        (json!({"lineStart": 0}), "counts from 1"),
-        (json!({"lineStart": 3, "lineEnd": 2}), "before the first"),
-        (json!({"lineStart": 3, "offset": 2}), "say the same"),
-        (json!({"lineEnd": 3, "limit": 2}), "say the same"),
-    ] {
-        let mut args = bad.clone();
-        args["path"] = "a.txt".into();
-        let error = read(args).error();
-        assert_eq!(error.code, ErrorCode::InputInvalid, "{bad}");
-        assert!(error.message.contains(what), "{bad}: {}", error.message);
-    }
-}

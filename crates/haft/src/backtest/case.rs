@@ -46,6 +46,8 @@ pub(super) struct Case {
     trail: HashMap<(PathBuf, String), PathBuf>,
     /// Not everything that policy read is in the record as it was
     hidden: bool,
+    /// A place with keys that nothing hid from it
+    exposed: Option<PathBuf>,
     pub(super) calls: Vec<Recorded>,
     pub(super) now: Now,
 }
@@ -68,6 +70,7 @@ impl Case {
             body.effects,
             body.resolved,
             body.hidden,
+            body.exposed,
         ]);
         let identity = body.identity.map_or(Value::Null, Value::from);
         let call = Recorded {
@@ -93,6 +96,7 @@ impl Case {
                 .map(|(folder, word, path)| ((folder.into(), word), path.into()))
                 .collect(),
             hidden: body.hidden,
+            exposed: body.exposed.map(PathBuf::from),
             calls: Vec::new(),
             now: Now::Unknown("it was not judged yet"),
         };
@@ -124,7 +128,10 @@ impl Case {
         if missed.get() {
             return Now::Unknown("where a word of it led was not written down");
         }
-        Now::Known(judgement.into_owned())
+        Now::Known(match &self.exposed {
+            Some(place) if judgement.verdict == Verdict::Allow => bound.exposing(&judgement, place),
+            _ => judgement.into_owned(),
+        })
     }
 
     /// Whether no rule should come to allow it: it takes something away, a person refused it, or

@@ -107,6 +107,11 @@ fn secrets_that_no_sandbox_hides_are_asked_about() {
         for line in ["grep -r nobody src", "find . -name open.txt"] {
             assert_eq!(verdict(&run(line)), "ok", "{level} {line}");
         }
+        // What there was to hide is in the record: the same policy says the same again.
+        let policy = place.home.join("config.yaml");
+        let again = ["policy", "backtest", "--json", "--policy"];
+        let again = place.run(again.into_iter().chain(policy.to_str()));
+        assert_eq!(again.json()["same"], 4, "{}", again.out);
     }
 }
 
