@@ -206,10 +206,17 @@ fn a_new_guardian_takes_over() {
     let mut haft = own("own", dir.path(), &[&line, &line]);
     wait_for("no sleeper", || !running(&[&mark]).is_empty());
     let (first, guardian) = (running(&[&mark])[0], guardians()[0]);
-    for pid in [guardian, first] {
+    let kill = |pid| {
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    }
+    };
+    kill(guardian);
+    // One that is still dying has not closed its end of the line.
+    wait_for("the guardian lives on", || {
+        let stat = fs::read_to_string(format!("/proc/{guardian}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    });
+    kill(first);
     wait_for("no second sleeper", || {
         running(&[&mark]).iter().any(|pid| *pid != first)
     });
