@@ -26,7 +26,7 @@ pub(crate) fn backup(
 ) -> Result<u64, StoreError> {
     if to.exists() {
         return Err(StoreError::Failed(format!(
-            "`{}` is there already",
+            "a copy is put into a new file, and `{}` is there already",
             to.display()
         )));
     }
@@ -67,6 +67,9 @@ fn keep_a_log(fresh: &Path) -> Result<(), StoreError> {
 
 /// Whether a file is a store of ours, of a version we know, with nothing wrong in it.
 fn whole(path: &Path, proof: Proof<'_>) -> Result<(), StoreError> {
+    if !path.exists() {
+        return Err(StoreError::Failed("there is no such file".to_owned()));
+    }
     let mut copy = Connection::reader(path)?;
     checked(copy.inner(), "integrity_check")?;
     let number = |pragma: &str| {

@@ -62,22 +62,41 @@ pub(super) fn problem(error: &ValidationError<'_>, spec: &ToolSpec) -> Problem {
                 named(&at)
             ))
         }
-        ValidationErrorKind::Enum { options } => {
-            let options: Vec<String> = options
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(plain_value)
-                .collect();
-            let wrong = plain_value(error.instance());
-            Problem {
+        _ => match values(error, spec) {
+            options if options.is_empty() => plain(format!("{}: {error}", named(&at))),
+            options => Problem {
                 message: format!("{}: `{shown}` is not one of its values", named(&at)),
-                hint: Some(did_you_mean(&wrong, &options, "valid values")),
+                hint: Some(did_you_mean(
+                    &plain_value(error.instance()),
+                    &options,
+                    "valid values",
+                )),
                 missing: None,
-            }
-        }
-        _ => plain(format!("{}: {error}", named(&at))),
+            },
+        },
     }
+}
+
+/// The values there are, where something else was given: as one list, or each with its own words.
+fn values(error: &ValidationError<'_>, spec: &ToolSpec) -> Vec<String> {
+    let each = match error.kind() {
+        ValidationErrorKind::Enum { options } => return listed(options),
+        ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::AnyOf { .. } => {
+            spec.input_schema.pointer(error.schema_path().as_str())
+        }
+        _ => None,
+    };
+    let each = each.and_then(Value::as_array).into_iter().flatten();
+    each.flat_map(|one| match one.get("const") {
+        Some(value) => vec![plain_value(value)],
+        None => one.get("enum").map(listed).unwrap_or_default(),
+    })
+    .collect()
+}
+
+fn listed(values: &Value) -> Vec<String> {
+    let values = values.as_array().into_iter().flatten();
+    values.map(plain_value).collect()
 }
 
 /// One hint for all of them: the nearest names first, then what there is.

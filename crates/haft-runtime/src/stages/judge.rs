@@ -81,10 +81,7 @@ impl Deref for Touched {
 fn judgement<'b>(flight: &Flight<'_>, bound: &'b Bound, effects: &Effects) -> Cow<'b, Judgement> {
     let paths = &flight.cx.caller.paths;
     let judgement = bound.judge(effects, &|cwd, path| paths.resolve(cwd, path));
-    match exposed::place(flight, bound, &judgement, effects) {
-        Some(place) => Cow::Owned(bound.exposing(&judgement, &place)),
-        None => judgement,
-    }
+    exposed::asked(flight, bound, judgement, effects).0
 }
 
 /// What policy says of the call, and nothing more.

@@ -35,11 +35,7 @@ pub(super) fn judgement<'b>(
         trail.borrow_mut().push(step);
         path
     });
-    let place = exposed::place(flight, bound, &judgement, effects);
-    let judgement = match &place {
-        Some(place) => Cow::Owned(bound.exposing(&judgement, place)),
-        None => judgement,
-    };
+    let (judgement, place) = exposed::asked(flight, bound, judgement, effects);
     ruled(flight, &judgement, place.as_deref());
     let Some(note) = &flight.note else {
         return judgement;

@@ -1,11 +1,11 @@
 //! A clock that steps back and forth: a library put before the system's own shifts what it says.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, finish};
+use crate::place::{Place, Ran, finish};
 
 const SHIFTED: &str = r#"
 #define _GNU_SOURCE
@@ -35,17 +35,20 @@ fn library(place: &Place) -> PathBuf {
     library
 }
 
+/// Run haft so many seconds away from now.
+fn shifted(place: &Place, library: &Path, seconds: i64, args: &[&str]) -> Ran {
+    let mut haft = place.haft();
+    haft.args(args)
+        .env("LD_PRELOAD", library)
+        .env("CLOCK_SHIFT", seconds.to_string());
+    finish(&mut haft)
+}
+
 #[test]
 fn the_journal_keeps_its_order_and_proves_itself_whatever_the_clock_says() {
     let place = Place::new();
     let library = library(&place);
-    let at = |days: i64, args: &[&str]| {
-        let mut haft = place.haft();
-        haft.args(args)
-            .env("LD_PRELOAD", &library)
-            .env("CLOCK_SHIFT", (days * 86_400).to_string());
-        finish(&mut haft)
-    };
+    let at = |days: i64, args: &[&str]| shifted(&place, &library, days * 86_400, args);
     let days = [0, -400, 30, -3_000, 0];
     for (number, day) in days.into_iter().enumerate() {
         let path = format!("f{number}");
@@ -85,13 +88,7 @@ fn the_journal_keeps_its_order_and_proves_itself_whatever_the_clock_says() {
 fn what_is_old_goes_although_a_clock_that_jumped_is_doubted() {
     let place = Place::new();
     let library = library(&place);
-    let at = |days: i64, args: &[&str]| {
-        let mut haft = place.haft();
-        haft.args(args)
-            .env("LD_PRELOAD", &library)
-            .env("CLOCK_SHIFT", (days * 86_400).to_string());
-        finish(&mut haft)
-    };
+    let at = |days: i64, args: &[&str]| shifted(&place, &library, days * 86_400, args);
     let read = ["call", "file.read", r#"{"path": "README.md"}"#];
     let gone = |day: i64| -> u64 {
         let report: Value = at(day, &["gc", "--json"]).exits(0).json();
@@ -114,11 +111,7 @@ fn a_clock_before_1970_is_no_reason_to_fail() {
         ["call", "file.write", &write, "--yes"],
         ["call", "shell.exec", r#"{"command": "echo hi"}"#, "--yes"],
     ] {
-        let mut haft = place.haft();
-        haft.args(call)
-            .env("LD_PRELOAD", &library)
-            .env("CLOCK_SHIFT", "-4000000000");
-        finish(&mut haft).exits(0);
+        shifted(&place, &library, -4_000_000_000, &call).exits(0);
     }
     place.run(["journal", "verify"]).exits(0);
 }

@@ -227,3 +227,19 @@ fn an_import_changes_nobodys_words() {
     assert!(long.len() > 64 << 20);
     import(&long).exits(0).says("1 notes were added");
 }
+
+#[test]
+fn a_scope_that_does_not_exist_is_told_those_that_do() {
+    let place = Place::new();
+    for (tool, args) in [
+        ("memory.store", r#"{"text": "a", "scope": "projekt"}"#),
+        (
+            "memory.forget",
+            r#"{"namespace": "learnings", "scope": "projekt"}"#,
+        ),
+    ] {
+        let ran = place.run(["call", tool, args]);
+        assert_ne!(ran.code, 0);
+        ran.says("is not one of its values").says("`project`");
+    }
+}
