@@ -12,18 +12,16 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-/// Files up to this size are read whole.
-const WHOLE: usize = 1 << 20;
+/// Files up to this size are read whole; nearly all are smaller.
+const WHOLE: usize = 256 << 10;
 /// Where a pattern spans lines, files up to this size are read whole.
 const WHOLE_ACROSS: usize = 64 << 20;
 /// The longest line, and the largest window with the lines around it.
 const LONGEST_LINE: usize = 64 << 20;
 /// Room that the buffer has beyond a file, so that one read meets its end.
 const BEYOND: usize = 4 << 10;
-/// Room to begin with: most files fit.
-const ROOM: usize = 64 << 10;
-/// Read at a time where a whole file is looked through.
-const CHUNK: usize = 256 << 10;
+/// Read at a time where a file is too large for that.
+const CHUNK: usize = 64 << 10;
 
 /// Bytes at the start of a file that must not hold a NUL byte.
 const LOOKED_AT: usize = 8 << 10;
@@ -50,6 +48,8 @@ pub(super) struct Window {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stopped {
     Cancelled,
+    /// Its start is not text
+    NotText,
     /// A line that no one would call text
     LongLine,
     Failed,
@@ -64,7 +64,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new() -> Self {
         Reader {
-            buffer: Vec::with_capacity(ROOM),
+            buffer: Vec::with_capacity(WHOLE + BEYOND),
         }
     }
 
@@ -97,10 +97,11 @@ impl Reader {
     /// Empty, large enough for this file, and no larger than usual for long.
     fn fit(&mut self, size: usize) {
         self.buffer.clear();
-        if size <= WHOLE && self.buffer.capacity() > 2 * WHOLE {
+        let (room, usual) = (self.buffer.capacity(), WHOLE + BEYOND);
+        if size + BEYOND > room || size <= WHOLE && room > usual {
             self.buffer = Vec::new();
+            self.buffer.reserve_exact(usual.max(size + BEYOND));
         }
-        self.buffer.reserve(size + BEYOND);
     }
 }
 
@@ -151,6 +152,9 @@ impl<'r> Windows<'r> {
             }
             let at_start = self.buffer.is_empty() && self.first == 1;
             let got = read(&self.file, self.buffer).map_err(|_| Stopped::Failed)?;
+            if at_start && !starts_as_text(self.buffer) {
+                return Err(Stopped::NotText);
+            }
             if at_start && self.buffer.starts_with(BOM) {
                 self.buffer.drain(..BOM.len());
             }
@@ -200,7 +204,7 @@ pub(super) fn is_text_throughout(file: &File, cancel: &CancelToken) -> Result<bo
         };
         at += got as u64;
         let text = &chunk[..kept + got];
-        if at == got as u64 && memchr(0, &text[..got.min(LOOKED_AT)]).is_some() {
+        if at == got as u64 && !starts_as_text(text) {
             return Ok(false);
         }
         let split = match std::str::from_utf8(text) {
@@ -220,8 +224,12 @@ pub(super) fn is_text_throughout(file: &File, cancel: &CancelToken) -> Result<bo
 
 /// Whether a whole content is text: UTF-8 without a NUL byte near its start.
 pub(super) fn is_text(content: &[u8]) -> bool {
+    starts_as_text(content) && std::str::from_utf8(content).is_ok()
+}
+
+fn starts_as_text(content: &[u8]) -> bool {
     let start = &content[..content.len().min(LOOKED_AT)];
-    memchr(0, start).is_none() && std::str::from_utf8(content).is_ok()
+    memchr(0, start).is_none()
 }
 
 /// The text behind the mark that some editors put first.
@@ -264,7 +272,7 @@ mod tests {
     #[test]
     fn windows_hold_every_line_once() {
         let mut content = Vec::new();
-        for n in 0..900_000 {
+        for n in 0..200_000 {
             content.extend_from_slice(format!("line {n} ü\n").as_bytes());
         }
         content.extend_from_slice(b"no end");
@@ -277,6 +285,18 @@ mod tests {
         }
         let (whole, ..) = windowed(b"\xef\xbb\xbfa\nb", 1);
         assert_eq!(whole, b"a\nb");
+    }
+
+    #[test]
+    fn what_starts_with_bytes_is_left_at_once() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![0; 4 << 20]).unwrap();
+        let mut reader = Reader::new();
+        let room = reader.buffer.capacity();
+        let mut windows = Windows::new(&mut reader, file, 0).unwrap();
+        let next = windows.next(&CancelToken::new());
+        assert!(matches!(next, Err(Stopped::NotText)));
+        assert_eq!(reader.buffer.capacity(), room);
     }
 
     #[test]

@@ -57,11 +57,33 @@ pub(super) struct Grep<'j> {
     job: &'j Job<'j>,
     searcher: Searcher<'j>,
     reader: Reader,
-    /// A piece of a long answer, and how many matches it tells of
-    text: String,
-    told: u64,
+    piece: Piece,
     /// Of one file, and the space used again for the next
     lines: Lines,
+}
+
+/// A piece of a long answer that is not written out yet.
+#[derive(Default)]
+struct Piece {
+    text: String,
+    /// How many matches it tells of
+    told: u64,
+}
+
+impl Piece {
+    /// A line has been added.
+    fn grew(&mut self, gather: &Gather<'_>) {
+        self.told += 1;
+        if self.text.len() >= PIECE {
+            self.write_out(gather);
+        }
+    }
+
+    fn write_out(&mut self, gather: &Gather<'_>) {
+        gather.write(&self.text, self.told);
+        self.text.clear();
+        self.told = 0;
+    }
 }
 
 /// Lines of a long answer that are not written yet, and their numbers.
@@ -77,8 +99,7 @@ impl<'j> Grep<'j> {
             searcher: Searcher::new(job.pattern),
             job,
             reader: Reader::new(),
-            text: String::new(),
-            told: 0,
+            piece: Piece::default(),
             lines: Lines::default(),
         }
     }
@@ -102,23 +123,22 @@ impl<'j> Grep<'j> {
                     self.job.too_large.fetch_add(1, Relaxed);
                     Ok(())
                 }
-                Ok(()) | Err(Stopped::Cancelled) => Ok(()),
+                Ok(()) | Err(Stopped::Cancelled | Stopped::NotText) => Ok(()),
             },
         }
     }
 
     fn whole(&mut self, path: &[u8]) {
         let buffer = without_mark(&self.reader.buffer);
-        let mut telling = Teller::new(self.job, &mut self.text, &mut self.lines);
+        let mut telling = Teller::new(self.job, &mut self.piece, &mut self.lines);
         let told = |line| telling.line(buffer, line, path);
         let _ = self.searcher.each(buffer, 0..buffer.len(), 1, told);
-        let found = telling.finish(path);
-        self.after(found);
+        telling.finish(path);
     }
 
     fn large(&mut self, file: File, path: &[u8]) -> Result<(), Stopped> {
         let probe = file.try_clone().map_err(|_| Stopped::Failed)?;
-        let mut telling = Teller::new(self.job, &mut self.text, &mut self.lines);
+        let mut telling = Teller::new(self.job, &mut self.piece, &mut self.lines);
         let windows = Windows::new(&mut self.reader, file, self.job.context);
         let mut windows = windows.map_err(|_| Stopped::Failed)?;
         let mut checked = false;
@@ -149,30 +169,19 @@ impl<'j> Grep<'j> {
                 break;
             }
         }
-        let found = telling.finish(path);
-        self.after(found);
+        telling.finish(path);
         Ok(())
     }
 
-    /// A piece of a long answer that is large enough is written out.
-    fn after(&mut self, found: u64) {
-        self.told += found;
-        if self.text.len() >= PIECE {
-            self.flush();
-        }
-    }
-
     pub(super) fn flush(&mut self) {
-        self.job.gather.write(&self.text, self.told);
-        self.text.clear();
-        self.told = 0;
+        self.piece.write_out(self.job.gather);
     }
 }
 
 /// Tells the lines of one file, in the way that was asked for.
 struct Teller<'t> {
     job: &'t Job<'t>,
-    text: &'t mut String,
+    piece: &'t mut Piece,
     found: u64,
     matches: Vec<Match>,
     lines: &'t mut Lines,
@@ -181,12 +190,12 @@ struct Teller<'t> {
 }
 
 impl<'t> Teller<'t> {
-    fn new(job: &'t Job<'t>, text: &'t mut String, lines: &'t mut Lines) -> Self {
+    fn new(job: &'t Job<'t>, piece: &'t mut Piece, lines: &'t mut Lines) -> Self {
         lines.text.clear();
         lines.numbers.clear();
         Teller {
             job,
-            text,
+            piece,
             found: 0,
             matches: Vec::new(),
             lines,
@@ -221,10 +230,9 @@ impl<'t> Teller<'t> {
         }
     }
 
-    /// How many matches were told in all.
-    fn finish(mut self, path: &[u8]) -> u64 {
+    fn finish(mut self, path: &[u8]) {
         if self.found == 0 {
-            return 0;
+            return;
         }
         let is_long = self.job.gather.is_long();
         if is_long {
@@ -232,11 +240,13 @@ impl<'t> Teller<'t> {
         }
         let count = (self.job.telling != Telling::Matches).then_some(self.found);
         if is_long && count.is_some() {
-            self.text.push_str(&self.shown_path(path));
+            let path = self.shown_path(path);
+            self.piece.text.push_str(&path);
             if self.job.telling == Telling::Counts {
-                self.text.push_str(&format!(":{}", self.found));
+                self.piece.text.push_str(&format!(":{}", self.found));
             }
-            self.text.push('\n');
+            self.piece.text.push('\n');
+            self.piece.grew(self.job.gather);
         }
         if count.is_some() || !self.matches.is_empty() {
             self.job.gather.add(FileMatches {
@@ -244,10 +254,6 @@ impl<'t> Teller<'t> {
                 matches: self.matches,
                 count,
             });
-        }
-        match count {
-            Some(_) => 1,
-            None => self.found,
         }
     }
 }
@@ -281,7 +287,8 @@ impl Teller<'_> {
             .iter()
             .zip(memchr::memchr_iter(b'\n', text.as_bytes()))
         {
-            write_line(self.text, &path, *number, &text[start..end]);
+            write_line(&mut self.piece.text, &path, *number, &text[start..end]);
+            self.piece.grew(self.job.gather);
             start = end + 1;
         }
     }
