@@ -84,6 +84,7 @@ impl CancelToken {
         Cancelled {
             token: self.clone(),
             registered: Vec::new(),
+            waker: None,
         }
     }
 }
@@ -137,6 +138,8 @@ impl fmt::Debug for CancelToken {
 pub struct Cancelled {
     token: CancelToken,
     registered: Vec<(Arc<Inner>, u64)>,
+    /// Whom they would wake
+    waker: Option<Waker>,
 }
 
 impl Cancelled {
@@ -151,11 +154,15 @@ impl Future for Cancelled {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.forget_all();
-        let registered = lineage(Some(self.token.inner()))
-            .map(|one| (one.clone(), one.register(cx.waker().clone())))
-            .collect();
-        self.registered = registered;
+        let known = self.waker.as_ref();
+        if !known.is_some_and(|known| known.will_wake(cx.waker())) {
+            self.forget_all();
+            let registered = lineage(Some(self.token.inner()))
+                .map(|one| (one.clone(), one.register(cx.waker().clone())))
+                .collect();
+            self.registered = registered;
+            self.waker = Some(cx.waker().clone());
+        }
         // Invariant: look after registering, so that a cancel between the two is not missed.
         if self.token.is_cancelled() {
             Poll::Ready(())
@@ -183,6 +190,22 @@ mod tests {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
+    }
+
+    #[test]
+    fn who_is_polled_again_and_again_is_known_once_and_the_last_one_is_woken() {
+        let token = CancelToken::new();
+        let mut waiting = token.cancelled();
+        let counts = [Arc::new(Count::default()), Arc::new(Count::default())];
+        for count in counts.iter().flat_map(|count| [count; 3]) {
+            let waker = Waker::from(count.clone());
+            let waiting = Pin::new(&mut waiting);
+            assert!(waiting.poll(&mut Context::from_waker(&waker)).is_pending());
+            assert_eq!(token.inner().waiting().wakers.len(), 1);
+        }
+        token.cancel();
+        let woken = counts.map(|count| count.0.load(Ordering::SeqCst));
+        assert_eq!(woken, [0, 1]);
     }
 
     #[test]

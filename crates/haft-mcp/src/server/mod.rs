@@ -14,6 +14,7 @@ mod listen;
 mod lists;
 mod offer;
 mod outbox;
+mod pace;
 mod request;
 mod seal;
 mod stream;

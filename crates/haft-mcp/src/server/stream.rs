@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -17,6 +17,7 @@ use super::Server;
 use super::connection::{Accepted, Connection, Stay};
 use super::listen::News;
 use super::outbox::Outbox;
+use super::pace::Pace;
 use crate::wire::{
     Id, Incoming, Outgoing, Reply, RpcError, error_reply, is_batch, no_id, notification,
 };
@@ -61,6 +62,7 @@ impl Server {
         let mut news = News::of(&self);
         let mut out = Outgoing::default();
         let mut stopped = connection.cancel.cancelled();
+        let mut pace = Pace::new();
         let ended = loop {
             while let Some(line) = lines.next() {
                 take(&connection, line, &outbox, &mut work, &mut out).await;
@@ -68,6 +70,7 @@ impl Server {
             if let Err(error) = flush(&outbox, &mut out, &mut writer).await {
                 break Err(error);
             }
+            let since = Instant::now();
             tokio::select! {
                 read = lines.fill() => match read {
                     Ok(true) => {}
@@ -84,7 +87,9 @@ impl Server {
                         outbox.put(notification(changed, &serde_json::json!({})));
                     }
                 }
+                () = pace.keep_awake(since) => {}
             }
+            pace.came(since);
         };
         connection.cancel.cancel();
         let farewell = async {
