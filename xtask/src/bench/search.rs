@@ -79,8 +79,6 @@ impl World {
 
     fn haft_call(&self, tool: &str, args: &Value, whole: bool) -> Vec<String> {
         let mut words = vec![
-            "env".to_owned(),
-            format!("HAFT_HOME={}", self.bench.join("home").display()),
             self.haft.display().to_string(),
             "call".to_owned(),
             tool.to_owned(),
@@ -90,6 +88,10 @@ impl World {
             words.extend(["--budget", "100000000000", "--timeout", "600000"].map(str::to_owned));
         }
         words
+    }
+
+    fn home(&self) -> PathBuf {
+        self.bench.join("home")
     }
 
     fn rg(&self, words: &[&str]) -> Vec<String> {
@@ -214,7 +216,8 @@ impl World {
         command
             .arg(self.root.join("xtask/bench/process.py"))
             .arg(&self.tree)
-            .args(words);
+            .args(words)
+            .env("HAFT_HOME", self.home());
         let version = format!("{}; `{}`; {}", version(words)?, words.join(" "), self.cache);
         Program::start(name, &version, command)
     }
@@ -246,6 +249,7 @@ impl World {
         let output = Command::new(program)
             .args(arguments)
             .current_dir(&self.tree)
+            .env("HAFT_HOME", self.home())
             .output()
             .with_context(|| format!("cannot run `{program}`"))?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -271,7 +275,6 @@ fn runs(program: &str) -> bool {
 /// What a command says it is.
 fn version(words: &[String]) -> Result<String> {
     let program = match words {
-        [env, _, program, ..] if env == "env" => program,
         [shell, flag, line, ..] if shell == "sh" && flag == "-c" => {
             line.split(' ').next().unwrap_or_default()
         }

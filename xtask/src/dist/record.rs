@@ -13,6 +13,9 @@ use super::link::symbols;
 use super::{ORDER, build};
 use crate::workspace::Workspace;
 
+/// Older ones do not know all that we ask of the kernel, and calls end before they have begun.
+const VALGRIND: (u32, u32) = (3, 24);
+
 /// What people do most, as arguments and input.
 const RUNS: &[(&[&str], &str)] = &[
     (&["call", "system.info"], ""),
@@ -22,6 +25,26 @@ const RUNS: &[(&[&str], &str)] = &[
             "call",
             "file.grep",
             r#"{"pattern":"h\\w+t\\b","limit":100000}"#,
+        ],
+        "",
+    ),
+    (
+        &[
+            "call",
+            "file.grep",
+            r#"{"pattern":"self","limit":4294967295}"#,
+            "--budget=100000000000",
+            "--timeout=600000",
+        ],
+        "",
+    ),
+    (
+        &[
+            "call",
+            "file.grep",
+            r#"{"pattern":"[A-Z]{3,}_[0-9]{4,}","limit":4294967295}"#,
+            "--budget=100000000000",
+            "--timeout=600000",
         ],
         "",
     ),
@@ -56,6 +79,7 @@ const MCP: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pr
 
 /// `cargo xtask order [PROGRAM]`: of one that was built before, or of one that is built now.
 pub(crate) fn record(program: Option<&str>) -> Result<bool> {
+    new_enough()?;
     let workspace = Workspace::load()?;
     let program = match program {
         Some(program) => Path::new(program).canonicalize()?,
@@ -102,6 +126,22 @@ pub(crate) fn record(program: Option<&str>) -> Result<bool> {
     fs::write(workspace.root.join(ORDER), names.join("\n") + "\n")?;
     println!("{} functions", names.len());
     Ok(true)
+}
+
+fn new_enough() -> Result<()> {
+    let said = Command::new("valgrind").arg("--version").output();
+    let said = String::from_utf8(said.context("cannot run `valgrind`")?.stdout)?;
+    let mut parts = said.trim().trim_start_matches("valgrind-").split('.');
+    let mut number = || parts.next().and_then(|part| part.parse::<u32>().ok());
+    match (number(), number()) {
+        (Some(major), Some(minor)) if (major, minor) >= VALGRIND => Ok(()),
+        _ => bail!(
+            "this takes valgrind {}.{} or newer; found: {}",
+            VALGRIND.0,
+            VALGRIND.1,
+            said.trim()
+        ),
+    }
 }
 
 /// Run it with this input, whatever comes of it.
