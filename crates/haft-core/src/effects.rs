@@ -23,6 +23,9 @@ pub struct Effects {
     /// What it names is larger than what it touches, and nobody knows which part that is: calls of
     /// one session keep their order, and one session does not hold up another
     pub vague: bool,
+    /// What it runs goes on behind its answer: no order could hold the one against what others
+    /// change meanwhile, so it waits for no command's end
+    pub goes_on: bool,
     /// Of the trees it reads, it leaves out what rules deny (`ToolContext::closed`)
     pub skips_closed: bool,
 }
@@ -117,6 +120,12 @@ impl Effects {
     }
 
     #[must_use]
+    pub fn going_on_if(mut self, goes_on: bool) -> Self {
+        self.goes_on = goes_on;
+        self
+    }
+
+    #[must_use]
     pub fn bound_to(mut self, fingerprint: String) -> Self {
         self.fingerprint = Some(fingerprint);
         self
@@ -141,6 +150,18 @@ impl Effects {
             && !self.anything
             && self.commands.is_empty()
             && !self.accesses.iter().any(writes)
+    }
+
+    /// Whether it has to wait for this one, which came before it. That is where the order of the
+    /// two matters, but for what goes on in the background and finds a command at work.
+    pub fn waits_for(&self, earlier: &Effects) -> bool {
+        !(self.goes_on && earlier.works_in_a_tree()) && self.conflict_with(earlier)
+    }
+
+    /// Whether it is a command that works on files, and may take its time.
+    fn works_in_a_tree(&self) -> bool {
+        let tree = |access: &Access| matches!(access.resource, Resource::Tree(_));
+        !self.commands.is_empty() && self.accesses.iter().any(tree)
     }
 
     /// Whether the order of the two calls matters.
@@ -237,6 +258,26 @@ mod tests {
         check(write(tree("/w/a")), write(tree("/w")), true);
         check(Effects::anything(), read(file("/w/a")), true);
         check(Effects::anything(), Effects::none(), false);
+        let line = || CommandLine::Shell {
+            line: "make".into(),
+            cwd: "/w".into(),
+        };
+        let command = || write(tree("/w")).runs(line());
+        let sessions = || write(Resource::sessions());
+        let start = || command().writes(Resource::sessions()).going_on_if(true);
+        let waits = |later: Effects, earlier: Effects, expected: bool| {
+            assert_eq!(later.waits_for(&earlier), expected, "{later:?} {earlier:?}");
+        };
+        waits(command(), command(), true);
+        waits(start(), command(), false);
+        waits(start(), start(), false);
+        waits(start(), command().writes(Resource::sessions()), false);
+        // What it is to run may be written, and room made for it, before it starts.
+        waits(start(), write(file("/w/server")), true);
+        waits(start(), sessions().runs(line()), true);
+        waits(start(), Effects::anything(), true);
+        waits(command(), start(), true);
+        waits(sessions(), start(), true);
         check(
             write(Resource::Uri("x:1".into())),
             write(Resource::Uri("x:1".into())),

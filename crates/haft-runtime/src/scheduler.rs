@@ -110,13 +110,13 @@ impl Slot {
         let unknowingly = unknowing(&earlier.effects) || unknowing(&self.effects);
         // What one session may touch unknowingly does not hold up another.
         (!unknowingly || earlier.lane.session == self.lane.session)
-            && self.effects.conflict_with(&earlier.effects)
+            && self.effects.waits_for(&earlier.effects)
     }
 
     /// Whether one of these runs now and touches, as far as is known, what this one would.
     fn is_excluded<'s>(&self, by: impl IntoIterator<Item = &'s Slot>) -> bool {
         let excludes = |other: &Slot| {
-            other.runs && !unknowing(&other.effects) && self.effects.conflict_with(&other.effects)
+            other.runs && !unknowing(&other.effects) && self.effects.waits_for(&other.effects)
         };
         !unknowing(&self.effects) && by.into_iter().any(excludes)
     }

@@ -16,8 +16,8 @@ use crate::milliseconds::Milliseconds;
 use crate::session_id;
 
 /// Start a program in the background and answer with its session. With `args`, even an empty
-/// list, `command` is one program and no shell is used; without, it is a line for the shell. The
-/// session ends with haft at the latest.
+/// list, `command` is one program and no shell is used; without, it is a line for the shell. It
+/// does not wait for commands that are still running. The session ends with haft at the latest.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Start {
@@ -76,6 +76,7 @@ impl Tool for Start {
         let mut effects = Effects::none()
             .writes(Resource::Tree(workspace.to_owned()))
             .writes(told::sessions())
+            .going_on_if(true)
             .bound_to(power.fingerprint());
         if !cwd.starts_with(workspace) {
             effects = effects.writes(Resource::Tree(cwd.clone()));

@@ -49,7 +49,7 @@ pub(super) struct Exec {
     #[schemars(extend("x-aliases" = ["timeout_ms", "timeoutMs"]))]
     timeout: Option<Milliseconds>,
     /// Answer at once with a `sessionId` and let the command go on; it then has no time limit
-    /// but the `timeout` that is given
+    /// but the `timeout` that is given, and does not wait for commands that are still running
     #[serde(default)]
     background: bool,
     /// Milliseconds to wait for the end before the command goes on in the background, 10 to
@@ -135,6 +135,7 @@ impl Tool for Exec {
         let workspace = cx.caller.workspace.as_path();
         let mut effects = Effects::none()
             .writes(Resource::Tree(workspace.to_owned()))
+            .going_on_if(self.background)
             .bound_to(power.fingerprint());
         if self.background || self.yield_ms.is_some() {
             effects = effects.writes(told::sessions());

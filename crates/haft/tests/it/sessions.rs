@@ -45,6 +45,26 @@ fn a_later_call_of_the_batch_finds_the_session_by_the_call_that_started_it() {
     );
 }
 
+/// The command before them ends only once both have run.
+#[test]
+fn what_starts_in_the_background_does_not_wait_for_a_command_to_end() {
+    let place = Place::new();
+    let waits = "until [ -e one ] && [ -e two ]; do sleep 0.02; done; echo seen";
+    let limit = PATIENCE.as_millis() as u64;
+    let outcomes = place.batch(
+        &json!([
+            {"name": "shell.exec", "args": {"command": waits, "timeout": limit}},
+            {"name": "shell.exec", "args": {"command": "touch one", "background": true}},
+            {"id": "two", "name": "process.start", "args": {"command": "cat; touch two"}},
+            {"name": "process.write", "args": {"sessionId": "two", "data": "x", "eof": true}},
+        ]),
+        &["--yes"],
+    );
+    let verdicts: Vec<String> = outcomes.iter().map(verdict).collect();
+    assert_eq!(verdicts, ["ok"; 4], "{outcomes:?}");
+    assert_eq!(outcomes[0]["structured"]["output"], "seen\n");
+}
+
 #[test]
 fn sessions_end_with_the_batch() {
     for (n, level) in LEVELS.into_iter().enumerate() {
