@@ -20,6 +20,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getegid, geteuid, getpid, getppid,
     ioctl_tiocsctty, kill_process, pidfd_open, set_parent_process_death_signal, setsid, waitid,
 };
+use rustix::stdio::dup2_stdin;
 use rustix::thread::UnshareFlags;
 
 use super::guarded::{Guarded, IfMissing, guarded};
@@ -219,6 +220,7 @@ fn supervise(
     // From here on only the first process speaks; we end when it has ended.
     *report = None;
     drop(tell);
+    leave_input();
     gate.open(first);
     let running = pidfd_open(first, PidfdFlags::empty())
         .map_err(|error| Refused::at("process handles")(error.into()))?;
@@ -281,6 +283,7 @@ fn first_process(
     });
     let refused = match started {
         Ok((Some(child), gate)) => {
+            leave_input();
             gate.open(child);
             init::reap_until_end(child, report.take(), tell)
         }
@@ -294,6 +297,14 @@ fn first_process(
         let _ = writeln!(report, "{}: {}", refused.what, refused.why);
     }
     std::process::exit(NOT_LAUNCHED)
+}
+
+/// The input is the command's alone: while we hold it too, nobody can tell that the command has
+/// closed it.
+fn leave_input() {
+    if let Ok((nothing, _)) = io::pipe() {
+        let _ = dup2_stdin(nothing);
+    }
 }
 
 /// Die when the launcher dies.

@@ -65,6 +65,33 @@ fn what_starts_in_the_background_does_not_wait_for_a_command_to_end() {
     assert_eq!(outcomes[0]["structured"]["output"], "seen\n");
 }
 
+/// Nobody between haft and the program keeps its input open in its stead.
+#[test]
+fn what_is_written_to_a_closed_input_is_not_called_written() {
+    for level in LEVELS {
+        let place = Place::with_config(level);
+        let closes = "exec <&-; touch closed; sleep 1000";
+        let waits = "until [ -e closed ]; do sleep 0.02; done";
+        let write = |data: &str| json!({"name": "process.write", "args": {"sessionId": "deaf", "data": data}});
+        let outcomes = place.batch(
+            &json!([
+                {"id": "deaf", "name": "process.start", "args": {"command": closes}},
+                {"name": "shell.exec", "args": {"command": waits, "yieldMs": 60_000}},
+                write("one"),
+                write("two"),
+            ]),
+            &["--yes"],
+        );
+        let told = |n: usize| outcomes[n]["error"]["message"].as_str().unwrap_or_default();
+        assert!(told(2).contains("closed its input"), "{level}{outcomes:?}");
+        assert!(told(3).contains("is closed"), "{level}{outcomes:?}");
+        for outcome in &outcomes[2..] {
+            let hint = outcome["error"]["hint"].as_str().unwrap();
+            assert!(hint.contains("`stdin`"), "{hint}");
+        }
+    }
+}
+
 #[test]
 fn sessions_end_with_the_batch() {
     for (n, level) in LEVELS.into_iter().enumerate() {

@@ -279,8 +279,7 @@ impl Session {
             .hint("`process.poll` says how; start it again to go on"));
         }
         let Some(pipe) = input.as_mut() else {
-            return Err(ToolError::failed("the input of the session is closed")
-                .hint("start it with `background` and `stdin` set to true"));
+            return Err(closed("the input of the session is closed"));
         };
         let mut written = 0;
         while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
@@ -298,9 +297,7 @@ impl Session {
                 Ok(count) if count > 0 => written += count,
                 _ => {
                     *input = None;
-                    return Err(ToolError::failed(
-                        "the program has closed its input, or has ended",
-                    ));
+                    return Err(closed("the program has closed its input, or has ended"));
                 }
             }
         }
@@ -344,6 +341,11 @@ impl Session {
     fn ring(&self) -> MutexGuard<'_, Ring> {
         lock(&self.inner.ring)
     }
+}
+
+fn closed(what: &str) -> ToolError {
+    ToolError::failed(what)
+        .hint("it stays closed: start another with `background`, and `stdin` not set to false")
 }
 
 /// A call that waits for its session: nobody else knows it, so it goes when the call goes.
