@@ -8,6 +8,7 @@ mod env;
 mod files;
 mod git;
 mod listen;
+mod own_environment;
 mod place;
 mod process;
 mod results;
@@ -33,6 +34,7 @@ pub use files::{
 };
 pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
 pub use listen::{Listener, listen};
+pub use own_environment::hide_environment;
 pub use place::{Change, Kind, State, Verb};
 pub use process::{
     CALL_VARIABLE, CUT_NOTE, Finished, LONGEST_TIMEOUT, Log, LoginConfig, OUTPUT_CHARS,

@@ -46,6 +46,8 @@ fn main() -> ExitCode {
     if let Some(code) = first.as_deref().and_then(OsStr::to_str).and_then(hidden) {
         return code;
     }
+    // While this is the only thread, and before anything is run.
+    haft_host::hide_environment();
     CompleteEnv::with_factory(Cli::command).complete();
     let cli = Cli::parse();
     let code = match commands::run(cli) {

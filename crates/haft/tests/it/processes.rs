@@ -1,5 +1,8 @@
 //! Output while it comes, and the environment that commands see.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use serde_json::json;
 
 use crate::place::{LEVELS, Place, finish, text, verdict};
@@ -122,6 +125,49 @@ fn commands_see_no_secrets_of_the_environment() {
         assert!(line.starts_with("WANTED_TOKEN="), "{line}");
     }
     assert!(seen.contains("WANTED_TOKEN="), "{seen}");
+}
+
+/// Where nothing keeps a command from looking at other processes, it finds nothing in ours.
+#[test]
+fn commands_see_no_secrets_of_running_processes() {
+    let everybody = "cat /proc/$PPID/environ /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n'";
+    for level in ["shared", "scoped"] {
+        let config = format!("isolation: {{level: {level}, envVars: [WANTED_TOKEN]}}\n");
+        let place = Place::with_config(&config);
+        let mut command = place.haft();
+        for name in ["GITHUB_TOKEN", "DATABASE_URL", "WANTED_TOKEN"] {
+            command.env(name, format!("leaked-{name}"));
+        }
+        let args = json!({ "command": everybody }).to_string();
+        command.args(["call", "shell.exec", &args, "--yes", "--json"]);
+        let outcome = finish(&mut command).exits(0).json();
+        let seen = outcome["structured"]["output"].as_str().unwrap();
+        // Its own, which it may see.
+        assert!(seen.contains("WANTED_TOKEN=leaked-"), "{level}: {seen}");
+        assert!(!seen.contains("leaked-GITHUB_TOKEN"), "{level}: {seen}");
+        assert!(!seen.contains("leaked-DATABASE_URL"), "{level}: {seen}");
+    }
+}
+
+/// By its tag a haft is found when the call ends that runs it.
+#[test]
+fn the_tag_of_the_call_around_it_stays_in_sight() {
+    let place = Place::new();
+    let mut command = place.haft();
+    command.env("HAFT_CALL", "outer").env("MY_TOKEN", "leaked");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.arg("mcp").spawn().unwrap();
+    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    writeln!(input, "{ping}").unwrap();
+    let mut answer = String::new();
+    BufReader::new(output).read_line(&mut answer).unwrap();
+    let shown = std::fs::read(format!("/proc/{}/environ", child.id())).unwrap();
+    drop(input);
+    child.wait().unwrap();
+    let shown: Vec<&[u8]> = shown.split(|byte| *byte == 0).collect();
+    let shown: Vec<&[u8]> = shown.into_iter().filter(|one| !one.is_empty()).collect();
+    assert_eq!(shown, [b"HAFT_CALL=outer"], "{answer}");
 }
 
 #[test]
