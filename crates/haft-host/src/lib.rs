@@ -28,7 +28,7 @@ pub use browser::open_page;
 pub use editor::edit_text;
 pub use env::{EnvPolicy, filter_env, loads_code, looks_secret};
 pub use files::{
-    Before, ChangeFiles, EditFiles, Entry, EntryKind, FileChange, FilesConfig, LineRange,
+    Before, ChangeFiles, EditFiles, Entry, EntryKind, FileChange, FilesConfig, Large, LineRange,
     ListFiles, ListRequest, Listing, NewMode, OpenPaths, ReadFiles, Reading, RealPaths, Resolved,
     Snapshot, SnapshotStamp, UndoFiles, Workspace, WriteFiles, holds_secrets, is_protected,
 };

@@ -12,13 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use super::encoding;
 use super::error::{cancelled, failure};
+use super::large::Large;
 use super::line::Line;
 use super::open::{OpenFile, Stamp, open_regular};
 use super::seen::Version;
 use super::{Resolved, Workspace};
+use crate::process::room;
 use crate::workers::base64_bytes;
 
-/// Largest text that is held in memory at once.
+/// Largest text that is held in memory at once, and the largest whose lines are counted.
 pub(super) const TEXT_LIMIT: u64 = 256 << 20;
 
 /// Largest image, and largest file handed over as base64.
@@ -29,7 +31,7 @@ const FOREIGN_LIMIT: u64 = 64 << 20;
 
 /// Bytes of lines that one reading gives, and characters of each line. Whatever comes after a
 /// reading (secrets are looked for, it is put together and cut) takes time by its length.
-const READING_LIMIT: usize = 16 << 20;
+const READING_LIMIT: u64 = 16 << 20;
 pub(super) const LINE_LIMIT: usize = 100_000;
 
 /// Files up to this size are read where we are; larger ones on a thread that may block.
@@ -45,6 +47,8 @@ pub struct LineRange {
     pub offset: u64,
     /// Lines to read at most
     pub limit: Option<u64>,
+    /// Lines to read where all are asked for and they are too many: the others are only counted
+    pub first: Option<u64>,
 }
 
 /// What a file turned out to hold.
@@ -60,6 +64,8 @@ pub enum Reading {
         encoding: Option<Cow<'static, str>>,
         /// It stopped before the end of what was asked for
         more: bool,
+        /// Only the first lines were read
+        large: Option<Large>,
     },
     Image {
         mime_type: Cow<'static, str>,
@@ -122,13 +128,19 @@ pub(crate) fn read_bytes_now(
     cancel: &CancelToken,
 ) -> Result<Vec<u8>, ToolError> {
     let opened = open(workspace, place)?;
-    match read_capped(&opened.file, BYTES_LIMIT, cancel) {
+    let limit = room(BYTES_LIMIT);
+    match read_capped(&opened.file, limit, cancel) {
         Ok(data) => Ok(data),
         Err(Unreadable::TooLarge) => Err(ToolError::failed(format!(
-            "file is larger than 10 MB: `{}` ({} bytes)",
+            "file is larger than {}: `{}` ({} bytes)",
+            megabytes(limit),
             place.path().display(),
             opened.size
-        ))),
+        ))
+        .hint(match limit {
+            BYTES_LIMIT => "read a part of it with a command: `head -c`, `tail -c`",
+            _ => "`workers.memory_mb` in the config allows for more, up to 10 MB",
+        })),
         Err(other) => Err(other.told(place, opened.size)),
     }
 }
@@ -174,10 +186,15 @@ fn classify_and_read(
     if !looks_like_text(&head) {
         return read_binary(&opened, &head, range, path, cancel);
     }
-    if range.limit.is_none() && range.offset == 0 && opened.size > TEXT_LIMIT {
-        return Err(too_large(path, opened.size));
-    }
-    match read_lines(&opened.file, range, cancel) {
+    let all = range.limit.is_none() && range.offset == 0;
+    let first = range
+        .first
+        .filter(|_| all && opened.size > room(READING_LIMIT));
+    let read = match first {
+        Some(first) => read_first(&opened, first, cancel),
+        None => read_lines(&opened.file, range, cancel),
+    };
+    match read {
         Ok(hashed) => Ok(hashed),
         Err(Unreadable::NotUtf8(_)) => read_binary(&opened, &head, range, path, cancel),
         Err(Unreadable::TooLarge) => Err(too_large(path, opened.size)),
@@ -207,14 +224,16 @@ fn read_binary(
     if !mime_type.starts_with("image/") {
         return Err(binary(&name, mime_type, size));
     }
-    match read_capped(&opened.file, BYTES_LIMIT, cancel) {
+    let limit = room(BYTES_LIMIT);
+    match read_capped(&opened.file, limit, cancel) {
         Ok(data) => {
             let hash = blake3::hash(&data);
             let mime_type = mime_type.into();
             Ok((Reading::Image { mime_type, data }, Some(hash)))
         }
         Err(Unreadable::TooLarge) => Err(ToolError::failed(format!(
-            "Image file: {name} ({mime_type}, {size} bytes) — larger than the 10 MB limit"
+            "Image file: {name} ({mime_type}, {size} bytes) — larger than the {} limit",
+            megabytes(limit)
         ))),
         Err(Unreadable::Cancelled) => Err(cancelled()),
         Err(Unreadable::Io(error)) => Err(failure("read", path, error)),
@@ -231,7 +250,7 @@ fn read_foreign(
 ) -> Result<Hashed, ToolError> {
     let io = |error| failure("read", path, error);
     (&opened.file).rewind().map_err(io)?;
-    let content = match read_capped(&opened.file, FOREIGN_LIMIT, cancel) {
+    let content = match read_capped(&opened.file, room(FOREIGN_LIMIT), cancel) {
         Ok(content) => content,
         Err(Unreadable::Cancelled) => return Err(cancelled()),
         Err(Unreadable::Io(error)) => return Err(io(error)),
@@ -246,11 +265,12 @@ fn read_foreign(
     let mut numbered = String::new();
     let mut lines = 0;
     let mut more = false;
+    let most = room(READING_LIMIT);
     for line in text.lines().skip(skipped as usize) {
         if lines == wanted {
             break;
         }
-        more = numbered.len() > READING_LIMIT;
+        more = numbered.len() as u64 > most;
         if more {
             break;
         }
@@ -263,8 +283,22 @@ fn read_foreign(
         skipped,
         encoding: form.foreign().map(Cow::Borrowed),
         more,
+        large: None,
     };
     Ok((reading, Some(hash)))
+}
+
+/// The first lines, and how many there are.
+fn read_first(opened: &OpenFile, first: u64, cancel: &CancelToken) -> Result<Hashed, Unreadable> {
+    let range = LineRange {
+        limit: Some(first),
+        ..LineRange::default()
+    };
+    let (mut reading, _) = read_lines(&opened.file, range, cancel)?;
+    if let Reading::Text { large, .. } = &mut reading {
+        *large = Some(Large::weigh(&opened.file, opened.size, cancel)?);
+    }
+    Ok((reading, None))
 }
 
 fn read_lines(file: &File, range: LineRange, cancel: &CancelToken) -> Result<Hashed, Unreadable> {
@@ -276,6 +310,7 @@ fn read_lines(file: &File, range: LineRange, cancel: &CancelToken) -> Result<Has
         skipped,
         encoding: None,
         more,
+        large: None,
     };
     while skipped < range.offset {
         if !skip_line(&mut reader, cancel)? {
@@ -287,8 +322,9 @@ fn read_lines(file: &File, range: LineRange, cancel: &CancelToken) -> Result<Has
     let mut numbered = String::new();
     let mut lines = 0;
     let (mut at_end, mut more) = (false, false);
+    let most = room(READING_LIMIT);
     while range.limit.is_none_or(|limit| lines < limit) {
-        more = numbered.len() > READING_LIMIT;
+        more = numbered.len() as u64 > most;
         if more {
             break;
         }
@@ -371,10 +407,12 @@ pub(super) fn read_capped(
     cancel: &CancelToken,
 ) -> Result<Vec<u8>, Unreadable> {
     const CHUNK: u64 = 1 << 20;
-    if file.metadata().is_ok_and(|now| now.len() > limit) {
+    let size = file.metadata().map_or(0, |now| now.len());
+    if size > limit {
         return Err(Unreadable::TooLarge);
     }
-    let mut data = Vec::new();
+    // All the room at once: growing by pieces would need twice as much. One byte more shows the end.
+    let mut data = Vec::with_capacity(size as usize + 1);
     loop {
         if cancel.is_cancelled() {
             return Err(Unreadable::Cancelled);
@@ -431,7 +469,7 @@ fn binary(name: &str, mime_type: &str, size: u64) -> ToolError {
     ToolError::failed(format!(
         "Binary file: {name} ({mime_type}, {size} bytes) — not a text or image file"
     ))
-    .hint("`encoding: \"base64\"` reads the bytes of files up to 10 MB")
+    .hint(reads_bytes())
 }
 
 fn other_encoding(path: &Path, size: u64, line: u64) -> ToolError {
@@ -439,7 +477,16 @@ fn other_encoding(path: &Path, size: u64, line: u64) -> ToolError {
         "not UTF-8 but perhaps text in another encoding: `{}` ({size} bytes), line {line}",
         path.display()
     ))
-    .hint("`encoding: \"base64\"` reads the bytes of files up to 10 MB")
+    .hint(reads_bytes())
+}
+
+fn reads_bytes() -> String {
+    let most = megabytes(room(BYTES_LIMIT));
+    format!("`encoding: \"base64\"` reads the bytes of files up to {most}")
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes >> 20)
 }
 
 fn too_large(path: &Path, size: u64) -> ToolError {

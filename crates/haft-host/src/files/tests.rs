@@ -212,6 +212,7 @@ fn an_edit_of_an_outdated_view_is_a_conflict() {
     let part = LineRange {
         offset: 1,
         limit: Some(1),
+        ..LineRange::default()
     };
     for range in [LineRange::default(), part] {
         std::fs::write(&path, "one\ntwo\n").unwrap();

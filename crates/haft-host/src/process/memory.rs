@@ -6,11 +6,20 @@ use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+/// Into how many parts the memory is divided, of which each thing that is held may fill one.
+const PARTS: u64 = 16;
+
 static LIMIT: OnceLock<u64> = OnceLock::new();
 
 /// Keep this process to so many bytes from here on, for good.
 pub(crate) fn keep_to(bytes: u64) -> std::io::Result<()> {
     set(Some(*LIMIT.get_or_init(|| bytes)))
+}
+
+/// How much may be held at once of what may be this large: a part of what this process may have,
+/// since it is copied on its way out.
+pub(crate) fn room(limit: u64) -> u64 {
+    LIMIT.get().map_or(limit, |all| limit.min(all / PARTS))
 }
 
 /// While this lives, what is started is not bound by the limit of this process.

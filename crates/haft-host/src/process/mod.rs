@@ -54,7 +54,7 @@ pub use terminal::TerminalSize;
 pub(crate) use family::Kind;
 pub(crate) use guardian::Guardian;
 pub(crate) use login::Variables;
-pub(crate) use memory::keep_to;
+pub(crate) use memory::{keep_to, room};
 pub(crate) use prepare::Group;
 pub(crate) use started::{Started, start_connected};
 

@@ -6,11 +6,12 @@ use base64::engine::general_purpose::STANDARD;
 use haft_core::{
     Block, Effects, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_host::{LineRange, ReadFiles, Reading, Resolved};
+use haft_host::{Large, LineRange, ReadFiles, Reading, Resolved};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::reduce;
 use super::target::Target;
 
 /// Read a file: text with line numbers, or an image. Use `offset` and `limit` for a part of a
@@ -80,6 +81,7 @@ impl Tool for Read {
         let range = LineRange {
             offset,
             limit: self.limit,
+            first: Some(reduce::LINES as u64),
         };
         match files.read(place, range, cx).await? {
             Reading::Text {
@@ -88,7 +90,11 @@ impl Tool for Read {
                 skipped,
                 encoding,
                 more,
+                large,
             } => {
+                if let Some(large) = large {
+                    return Ok(beginning(place, &numbered, lines, large));
+                }
                 let mut shown = match (lines, skipped) {
                     (0, _) if self.limit == Some(0) => "[no lines asked for]".to_owned(),
                     (0, 0) => "[empty file]".to_owned(),
@@ -137,6 +143,26 @@ impl Read {
             "bytes": data.len(),
         })))
     }
+}
+
+/// The first lines of a file that is too large for more.
+fn beginning(place: &Resolved, numbered: &str, shown: u64, large: Large) -> Output {
+    let Large { bytes, lines } = large;
+    let counted = lines.map_or(String::new(), |lines| format!("{lines} lines, "));
+    let text = format!(
+        "[{counted}{bytes} bytes; shown are the first {shown}: read on with `offset: {shown}` and a `limit`, or search with `file.grep`]\n{numbered}"
+    );
+    let mut structured = json!({
+        "path": place.path().to_string_lossy(),
+        "content": numbered,
+        "shown": shown,
+        "bytes": bytes,
+        "more": true,
+    });
+    if let Some(lines) = lines {
+        structured["lines"] = lines.into();
+    }
+    Output::text(text).and_structured(structured)
 }
 
 fn image(place: &Resolved, mime_type: &str, data: &[u8]) -> Output {

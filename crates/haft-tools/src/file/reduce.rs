@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::lines::{Gaps, Lines, text_of};
 
 /// Lines of a file that are shown, and error lines after them.
-const LINES: usize = 200;
+pub(super) const LINES: usize = 200;
 const ERRORS: usize = 20;
 
 /// Lists up to this length are left alone; of longer ones this many rows are shown.

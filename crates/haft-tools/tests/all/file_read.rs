@@ -124,7 +124,7 @@ fn images_come_whole_up_to_the_limit() {
 }
 
 #[test]
-fn a_part_of_a_large_file_is_read_and_the_whole_refused() {
+fn a_part_of_a_large_file_is_read_and_never_the_whole() {
     let f = Fixture::new();
     let mut start = String::new();
     for n in 1..=1000 {
@@ -139,13 +139,47 @@ fn a_part_of_a_large_file_is_read_and_the_whole_refused() {
     let part = json!({"path": "large.txt", "offset": 499, "limit": 2});
     let structured = f.call("file.read", part).structured();
     assert_eq!(structured["content"], json!("500\tline 500\n501\tline 501"));
-    let error = f.call("file.read", json!({"path": "large.txt"})).error();
-    assert!(error.message.contains("too large"), "{}", error.message);
-    assert!(error.into_body().hint.unwrap().contains("offset"));
+    let answer = f.call("file.read", json!({"path": "large.txt"}));
+    let text = answer.text();
+    let told = "[1099511627776 bytes; shown are the first 200: read on with `offset: 200`";
+    assert!(text.starts_with(told), "{}", &text[..200]);
+    assert!(text.ends_with("\n200\tline 200"));
+    let structured = answer.structured();
+    assert_eq!(
+        (&structured["shown"], structured.get("lines")),
+        (&json!(200), None)
+    );
     // The rest is one line without an end, longer than may be held.
     let endless = json!({"path": "large.txt", "offset": 1000, "limit": 1});
     let error = f.call("file.read", endless).error();
     assert!(error.message.contains("too large"), "{}", error.message);
+}
+
+/// What is shown is read, and the rest goes by.
+#[test]
+fn of_a_large_text_the_first_lines_are_read_and_all_counted() {
+    let f = Fixture::new();
+    let check = |end: &str, lines: u64| {
+        let text = format!("{}{end}", "many words in a line\n".repeat(900_000));
+        f.put("large.txt", &text);
+        let answer = f.call("file.read", json!({"path": "large.txt"}));
+        let told = format!(
+            "[{lines} lines, {} bytes; shown are the first 200",
+            text.len()
+        );
+        assert!(
+            answer.text().starts_with(&told),
+            "{}",
+            &answer.text()[..200]
+        );
+        let structured = answer.structured();
+        assert_eq!(structured["lines"], json!(lines));
+        assert_eq!(structured["bytes"], json!(text.len()));
+        let content = structured["content"].as_str().unwrap();
+        assert_eq!(content.lines().count(), 200);
+    };
+    check("", 900_000);
+    check("the last", 900_001);
 }
 
 /// Whoever reads it meets whole lines, in order, and comes to an end.

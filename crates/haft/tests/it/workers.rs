@@ -134,21 +134,15 @@ fn a_worker_that_is_killed_fails_its_call_alone() {
 #[test]
 fn a_worker_over_its_memory_fails_its_call_alone() {
     let place = Place::with_config("workers: {count: 1, memory_mb: 64}\n");
-    let big = fs::File::create(place.workspace.join("big.txt")).unwrap();
-    // Lines enough to be text, and more of them than fit.
-    std::io::Write::write_all(
-        &mut &big,
-        "many words in a line\n".repeat(5_000_000).as_bytes(),
-    )
-    .unwrap();
     place.file("small.txt", "small\n");
+    // What would be written over is read whole, to show the difference.
+    place.file("big.txt", "many words in a line\n".repeat(5_000_000));
     let outcomes = place.batch(
         &json!([
-            {"name": "file.read", "args": {"path": "big.txt"}},
-            {"name": "file.read", "args": {"path": "small.txt"}},
-            {"name": "file.read", "args": {"path": "big.txt", "offset": 4_000_000, "limit": 2}},
+            {"name": "file.write", "args": {"path": "big.txt", "content": "small\n"}},
+            {"name": "file.write", "args": {"path": "small.txt", "content": "other\n"}},
         ]),
-        &["--yes"],
+        &["--dry-run"],
     );
     assert_eq!(verdict(&outcomes[0]), "execution_failed", "{}", outcomes[0]);
     let hint = outcomes[0]["error"]["hint"].as_str().unwrap();
@@ -157,7 +151,43 @@ fn a_worker_over_its_memory_fails_its_call_alone() {
         "{hint}"
     );
     assert_eq!(verdict(&outcomes[1]), "ok", "{}", outcomes[1]);
-    assert_eq!(verdict(&outcomes[2]), "ok", "{}", outcomes[2]);
+}
+
+/// A file is larger than the memory of a worker, and what is read of it is not.
+#[test]
+fn no_file_is_too_large_for_a_worker() {
+    let place = Place::with_config("workers: {count: 1, memory_mb: 64}\n");
+    place.file("big.txt", "many words in a line\n".repeat(5_000_000));
+    place.file("long.txt", "x".repeat(100 << 20));
+    place.file("latin.txt", b"caf\xe9 au lait\n".repeat(1_000_000));
+    place.file("fits.bin", vec![0; 4 << 20]);
+    let base64 = |path: &str| json!({"path": path, "encoding": "base64"});
+    let check = |args: serde_json::Value, expected: &str| {
+        let told = place.call("file.read", &args, &["--yes"]).to_string();
+        let beginning: String = told.chars().take(1_000).collect();
+        assert!(told.contains(expected), "{args}: {beginning}");
+    };
+    check(
+        json!({"path": "big.txt"}),
+        "[5000000 lines, 105000000 bytes; shown are the first 200",
+    );
+    check(
+        json!({"path": "big.txt", "offset": 4_000_000, "limit": 1}),
+        "4000001\\tmany",
+    );
+    check(json!({"path": "big.txt", "offset": 1}), "\"more\":true");
+    check(
+        json!({"path": "long.txt"}),
+        "this line has 104857600 characters",
+    );
+    check(
+        json!({"path": "latin.txt"}),
+        "perhaps text in another encoding",
+    );
+    check(base64("fits.bin"), "\"bytes\":4194304");
+    check(base64("big.txt"), "larger than 4 MB: ");
+    check(base64("big.txt"), "(105000000 bytes)");
+    check(base64("big.txt"), "`workers.memory_mb`");
 }
 
 #[test]
