@@ -8,7 +8,10 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 /// Key under which a field lists its other spellings: `#[schemars(extend("x-aliases" = ["old"]))]`.
+/// One that counts from elsewhere says from where: `"line - 1"`, or `"end - start"` for a length.
 const ALIASES: &str = "x-aliases";
+
+const TAKES_AWAY: &str = " - ";
 
 /// Among the other spellings: whatever is no parameter of the tool belongs into this one, as in a
 /// call whose parameters were written beside its name.
@@ -35,11 +38,27 @@ pub fn tool_schema<T: JsonSchema>() -> Value {
 }
 
 /// Take the other spellings of parameters out of a schema: theirs to ours. Those of the objects
-/// in a list are written with the list's name before them: `edits[].old` to `edits[].search`.
-pub fn parameter_aliases(schema: &mut Value) -> BTreeMap<String, String> {
-    let mut aliases = BTreeMap::new();
+/// in a list are written with the list's name before them: `edits[].old` to `edits[].search`. The
+/// second are those that count from elsewhere, with what is to be taken away.
+pub fn parameter_aliases(
+    schema: &mut Value,
+) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let (mut aliases, mut bases) = (BTreeMap::new(), BTreeMap::new());
     collect_aliases(schema, "", &mut aliases);
-    aliases
+    let counting: Vec<String> = aliases
+        .keys()
+        .filter(|alias| alias.contains(TAKES_AWAY))
+        .cloned()
+        .collect();
+    for alias in counting {
+        if let (Some((theirs, base)), Some(ours)) =
+            (alias.split_once(TAKES_AWAY), aliases.remove(&alias))
+        {
+            aliases.insert(theirs.to_owned(), ours);
+            bases.insert(theirs.to_owned(), base.to_owned());
+        }
+    }
+    (aliases, bases)
 }
 
 fn collect_aliases(schema: &mut Value, prefix: &str, aliases: &mut BTreeMap<String, String>) {
@@ -141,6 +160,7 @@ mod tests {
         #[schemars(extend("x-aliases" = ["file_path"]))]
         path: std::path::PathBuf,
         #[serde(default)]
+        #[schemars(extend("x-aliases" = ["last - 1"]))]
         limit: Option<u64>,
         #[serde(default)]
         speed: Option<Speed>,
@@ -158,11 +178,13 @@ mod tests {
     #[test]
     fn schemas_are_plain() {
         let mut schema = tool_schema::<Args>();
-        let aliases = parameter_aliases(&mut schema);
+        let (aliases, bases) = parameter_aliases(&mut schema);
+        assert_eq!(bases, BTreeMap::from([("last".into(), "1".into())]));
         assert_eq!(
             aliases,
             BTreeMap::from([
                 ("file_path".into(), "path".into()),
+                ("last".into(), "limit".into()),
                 ("parts[].old".into(), "parts[].search".into()),
             ])
         );

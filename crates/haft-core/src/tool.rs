@@ -129,9 +129,11 @@ fn words<T: Tool>() -> Words {
         .and_then(|object| object.shift_remove("description"))
         .and_then(|text| text.as_str().map(str::to_owned))
         .unwrap_or_default();
+    let (parameter_aliases, parameter_bases) = parameter_aliases(&mut schema);
     Words {
         description,
-        parameter_aliases: parameter_aliases(&mut schema),
+        parameter_aliases,
+        parameter_bases,
         input_schema: schema,
     }
 }

@@ -14,6 +14,10 @@ pub struct Words {
     pub input_schema: Value,
     /// Other spellings of its parameters: theirs to ours; `*` is every key that is none
     pub parameter_aliases: BTreeMap<String, String>,
+    /// Of those spellings, the ones that count from elsewhere, and from where: what is to be taken
+    /// away, as a number or as the parameter that has it
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameter_bases: BTreeMap<String, String>,
 }
 
 #[derive(Clone)]

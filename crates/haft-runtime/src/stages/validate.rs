@@ -83,7 +83,13 @@ fn repair(args: &mut Value, spec: &ToolSpec) -> Result<(), ToolError> {
     };
     // A list gets its name before what is in it; the rest is what no other name took.
     let mut aliases: Vec<_> = spec.parameter_aliases.iter().collect();
-    aliases.sort_by_key(|(alias, _)| (alias.contains("[]."), alias.ends_with(EVERY_OTHER_KEY)));
+    // One that counts from another parameter waits for that.
+    let base = |alias: &str| spec.parameter_bases.get(alias).map(String::as_str);
+    let waits = |alias: &str| base(alias).is_some_and(|base| base.parse::<u64>().is_err());
+    aliases.sort_by_key(|(alias, _)| {
+        let rest = alias.ends_with(EVERY_OTHER_KEY);
+        (alias.contains("[]."), rest, waits(alias))
+    });
     for (alias, name) in aliases {
         match (alias.split_once("[]."), name.split_once("[].")) {
             (Some((list, alias)), Some((_, name))) => {
@@ -95,7 +101,12 @@ fn repair(args: &mut Value, spec: &ToolSpec) -> Result<(), ToolError> {
                     }
                 }
             }
-            _ => put_right(given, alias, name, &spec.input_schema)?,
+            _ => {
+                if let Some(base) = base(alias) {
+                    count_from(base, given, alias);
+                }
+                put_right(given, alias, name, &spec.input_schema)?;
+            }
         }
     }
     let required = spec.input_schema.get("required").and_then(Value::as_array);
@@ -144,6 +155,22 @@ fn gather(given: &mut Map<String, Value>, into: &str, schema: &Value) -> Result<
         given.insert(into.to_owned(), Value::Object(moved));
     }
     Ok(())
+}
+
+/// Make a number count from where we do. What is no number stays as it is, to be told as that.
+fn count_from(base: &str, given: &mut Map<String, Value>, alias: &str) {
+    let whole = |value: &Value| {
+        let mut value = value.clone();
+        fold_whole(&mut value);
+        value.as_u64()
+    };
+    let Some(number) = given.get(alias).and_then(whole) else {
+        return;
+    };
+    let taken = base.parse().ok();
+    let taken = taken.or_else(|| given.get(base).and_then(whole));
+    let counted = number.saturating_sub(taken.unwrap_or(0));
+    given.insert(alias.to_owned(), counted.into());
 }
 
 /// Give a parameter the name we know it by.
@@ -214,6 +241,43 @@ mod tests {
             json!("`old` and `search` are the same parameter, given twice"),
         );
     }
+
+    #[test]
+    fn spellings_that_count_from_elsewhere_are_put_right() {
+        let mut spec = ToolSpec::new("t", "", json!({"type": "object", "properties": {}}));
+        for (theirs, ours, base) in [("first", "offset", "1"), ("end", "limit", "offset")] {
+            spec.reword(|words| {
+                let aliases = &mut words.parameter_aliases;
+                aliases.insert(theirs.to_owned(), ours.to_owned());
+                let bases = &mut words.parameter_bases;
+                bases.insert(theirs.to_owned(), base.to_owned());
+            });
+        }
+        let check = |mut args: Value, expected: Value| {
+            let shown = match repair(&mut args, &spec) {
+                Ok(()) => args,
+                Err(error) => error.into_body().message.into(),
+            };
+            assert_eq!(shown, expected);
+        };
+        check(
+            json!({"first": 10, "end": 12}),
+            json!({"offset": 9, "limit": 3}),
+        );
+        check(json!({"end": 12}), json!({"limit": 12}));
+        check(json!({"first": 10.0}), json!({"offset": 9}));
+        check(json!({"first": 0}), json!({"offset": 0}));
+        check(
+            json!({"offset": 5, "end": 3}),
+            json!({"offset": 5, "limit": 0}),
+        );
+        check(json!({"first": "x"}), json!({"offset": "x"}));
+        check(
+            json!({"first": 1, "offset": 0}),
+            json!("`first` and `offset` are the same parameter, given twice"),
+        );
+    }
+
     #[test]
     fn parameters_beside_a_call_are_its_parameters() {
         let call = json!({"type": "object", "properties": {"name": {}, "params": {}}});

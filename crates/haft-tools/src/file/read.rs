@@ -24,9 +24,11 @@ pub(super) struct Read {
     path: String,
     /// Lines to leave out at the start (0-based line to begin with)
     #[serde(default)]
+    #[schemars(extend("x-aliases" = ["lineStart - 1", "line_start - 1"]))]
     offset: Option<u64>,
     /// Lines to read at most
     #[serde(default)]
+    #[schemars(extend("x-aliases" = ["lineEnd - offset", "line_end - offset"]))]
     limit: Option<u64>,
     /// `utf8` for text (other encodings are found out and named) and images, `base64` for the
     /// bytes of any file up to 10 MB

@@ -82,7 +82,11 @@ fn names_and_parameters_of_the_documents_resolve() {
         let hidden = spec.input_schema["properties"].get("target");
         assert!(hidden.is_none(), "{tool} shows its inner state");
     };
-    check("file.read", &["Read", "read_file"], &[]);
+    check(
+        "file.read",
+        &["Read", "read_file"],
+        &[("lineStart", "offset"), ("lineEnd", "limit")],
+    );
     check("file.write", &["Write", "write_file"], &[]);
     check(
         "file.edit",

@@ -190,6 +190,16 @@ fn every_parameter_spelling_is_understood() {
     for path in ["path", "directory", "dir"] {
         check("file.list", json!({path: "sub"}), "here.txt");
     }
+    // From the first line to the last, both counted from one.
+    place.file("rows.txt", "a\nb\nc\nd\ne\n");
+    for (first, last) in [("lineStart", "lineEnd"), ("line_start", "line_end")] {
+        let rows = json!({"path": "rows.txt", first: 2, last: 4});
+        check("Read", rows, "2\tb\n3\tc\n4\td|");
+        let rows = json!({"path": "rows.txt", last: 1});
+        check("Read", rows, "1\ta|");
+        let rows = json!({"path": "rows.txt", first: 5});
+        check("Read", rows, "5\te|");
+    }
     let twice = place.call("Read", &json!({"path": "a", "file_path": "b"}), &[]);
     assert_eq!(verdict(&twice), "input_invalid");
 }
