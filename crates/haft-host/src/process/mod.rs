@@ -260,8 +260,9 @@ impl RunProcesses {
         )?;
         let (command, entered, group) = (prepared.command, prepared.entered, prepared.group);
         let guardian = self.inner.guardian.clone();
-        let beginning = started::start(command, &request.cwd, group, streams, guardian)
+        let mut beginning = started::start(command, &request.cwd, group, streams, guardian)
             .map_err(|error| start_error(error, &request, &self.inner.shell))?;
+        beginning.started.leavings = prepared.leavings;
         noting.follow(beginning.started.family.leader);
         let timeout = config.clamp_timeout(request.timeout);
         let keep = self.keep(watch.session);

@@ -9,13 +9,15 @@ use haft_core::ToolError;
 use super::login::Variables;
 use super::{Finished, ProcessConfig};
 use crate::Level;
-use crate::sandbox::{End, Entering, Input, Report};
+use crate::sandbox::{End, Entering, Input, Leavings, Report};
 
 /// A command ready to start.
 pub(super) struct Ready {
     pub(super) command: Command,
     pub(super) entered: Entered,
     pub(super) group: Group,
+    /// For whoever ends it by force
+    pub(super) leavings: Option<Leavings>,
 }
 
 /// What is known about the sandbox of a command, to be confirmed once it has ended.
@@ -44,6 +46,7 @@ pub(super) fn prepare(
             command,
             entered,
             group,
+            leavings: None,
         });
     };
     let enclosed = sandbox.enclose(entering, None, watcher)?;
@@ -56,6 +59,7 @@ pub(super) fn prepare(
         command,
         entered,
         group: Group::Given,
+        leavings: Some(enclosed.leavings),
     })
 }
 

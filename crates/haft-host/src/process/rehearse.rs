@@ -54,6 +54,7 @@ impl RunProcesses {
         let sandbox::Enclosed {
             mut command,
             report,
+            ..
         } = enclosed;
         command
             .env_clear()

@@ -19,6 +19,7 @@ use super::run::wait_for;
 use super::signals::signal_name;
 use super::terminal::Streams;
 use super::{CALL_VARIABLE, children};
+use crate::sandbox::Leavings;
 
 /// How long a thread keeps at a process that does not die of SIGKILL.
 const STUBBORN: u32 = 30;
@@ -29,6 +30,8 @@ pub(crate) struct Started {
     pub(super) family: Family,
     ended: bool,
     guardian: Option<Arc<Guardian>>,
+    /// Its leader is a launcher, with something to put right in the end
+    pub(super) leavings: Option<Leavings>,
 }
 
 /// A command just started. It leads its own process group; its output and its errors come from
@@ -98,6 +101,7 @@ pub(crate) fn start_connected(
         family: Family { leader, tag, kind },
         ended: false,
         guardian,
+        leavings: None,
     };
     let exit = pidfd_open(leader, PidfdFlags::empty())?;
     Ok((started, exit))
@@ -126,16 +130,25 @@ impl Started {
     /// Nobody of the family is left: let go of the leader.
     pub(super) fn let_go(&mut self) {
         self.ended = true;
-        forget(&self.family, self.guardian.as_deref());
+        let guardian = self.guardian.as_deref();
+        forget(&self.family, guardian, self.leavings.as_ref());
     }
 }
 
 /// The guardian is told first: once reaped, the group's number may be somebody else's.
-fn forget(family: &Family, guardian: Option<&Guardian>) {
+fn forget(family: &Family, guardian: Option<&Guardian>, leavings: Option<&Leavings>) {
+    let signal = family
+        .leader_status()
+        .and_then(|status| status.terminating_signal());
     if let Some(guardian) = guardian {
         guardian.forget(&family.tag);
     }
     children::reap(family.leader);
+    if let Some(leavings) = leavings
+        && signal == Some(Signal::KILL.as_raw())
+    {
+        leavings.take_away();
+    }
 }
 
 impl Drop for Started {
@@ -145,13 +158,15 @@ impl Drop for Started {
         }
         let ending = Ending::by_force(self.family.clone());
         let family = self.family.clone();
-        let guardian = self.guardian.take();
+        let (guardian, leavings) = (self.guardian.take(), self.leavings.take());
         let pending = Pending::new();
         // A thread and no task: the runtime may be shutting down around us.
         let thread = thread::Builder::new()
             .name("haft-ending".into())
             .spawn(move || {
-                end(ending, &family, guardian.as_deref());
+                if end(ending, &family) {
+                    forget(&family, guardian.as_deref(), leavings.as_ref());
+                }
                 drop(pending);
             });
         if thread.is_err() {
@@ -161,14 +176,14 @@ impl Drop for Started {
     }
 }
 
-fn end(mut ending: Ending, family: &Family, guardian: Option<&Guardian>) {
+/// Whether nobody is left. What the kernel holds stays on the guardian's list.
+fn end(mut ending: Ending, family: &Family) -> bool {
     let mut tries = 0;
     loop {
         match ending.step() {
-            Step::Gone => return forget(family, guardian),
+            Step::Gone => return true,
             Step::Wait(pause) => thread::sleep(pause),
-            // What the kernel holds stays on the guardian's list.
-            Step::Stuck if tries == STUBBORN => return,
+            Step::Stuck if tries == STUBBORN => return false,
             Step::Stuck => {
                 tries += 1;
                 ending = Ending::by_force(family.clone());

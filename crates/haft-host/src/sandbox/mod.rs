@@ -82,6 +82,24 @@ pub struct Enclosed {
     /// Standard streams, environment and process group are the caller's to set
     pub command: Command,
     pub report: Report,
+    pub(crate) leavings: Leavings,
+}
+
+/// What a launcher leaves in the workspace when it is killed before it can put it right.
+#[derive(Debug)]
+pub(crate) struct Leavings(Spec);
+
+impl Leavings {
+    /// Take it away, unless another command needs it.
+    pub(crate) fn take_away(&self) {
+        for place in guarded::guarded(&self.0) {
+            if placeholder::stands_at(&place.path)
+                && let Ok(Some(held)) = placeholder::hold(&place.path, place.if_missing)
+            {
+                held.release();
+            }
+        }
+    }
 }
 
 /// A command that is to enter a sandbox.
@@ -180,12 +198,16 @@ impl Sandbox {
             landlock: !self.isolation.goes_without(Weaker::NoLandlock),
             process_limit: !self.isolation.goes_without(Weaker::NoProcessLimit),
         };
-        let spec = serde_json::to_string(&spec).map_err(|error| {
+        let told = serde_json::to_string(&spec).map_err(|error| {
             ToolError::not_available("the sandbox takes only paths that are UTF-8").caused_by(error)
         })?;
         let mut command = Command::new(program);
-        command.args(arguments).arg(spec).args(entering.argv);
-        Ok(Enclosed { command, report })
+        command.args(arguments).arg(told).args(entering.argv);
+        Ok(Enclosed {
+            command,
+            report,
+            leavings: Leavings(spec),
+        })
     }
 }
 

@@ -190,3 +190,24 @@ fn ordinary_tools_work_although_the_home_is_out_of_sight() {
         assert!(!seen.lines().any(|name| name == hidden), "{seen}");
     }
 }
+
+/// What stands in the workspace while a command runs goes with it, also when its end is forced.
+#[test]
+fn a_command_that_is_killed_leaves_no_repository_behind() {
+    let place = Place::with_config("isolation: {level: sandboxed}\n");
+    let deaf = |then: &str| format!("trap '' TERM; {then} sleep 1000");
+    let git = place.workspace.join(".git");
+    let late = json!({"command": deaf(""), "timeout": 200});
+    let outcome = place.call("shell.exec", &late, &["--yes"]);
+    assert_eq!(verdict(&outcome), "timed_out", "{outcome}");
+    assert!(!git.exists());
+    let waits = "until [ -e up ]; do sleep 0.02; done";
+    place.batch(
+        &json!([
+            {"name": "process.start", "args": {"command": deaf("touch up;")}},
+            {"name": "shell.exec", "args": {"command": waits}},
+        ]),
+        &["--yes"],
+    );
+    assert!(place.workspace.join("up").exists() && !git.exists());
+}

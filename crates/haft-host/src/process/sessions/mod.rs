@@ -290,7 +290,7 @@ impl RunProcesses {
             noting.watcher(),
         )?;
         let guardian = inner.guardian.clone();
-        let beginning = started::start(
+        let mut beginning = started::start(
             prepared.command,
             &request.cwd,
             prepared.group,
@@ -298,6 +298,7 @@ impl RunProcesses {
             guardian,
         )
         .map_err(|error| self.session_error(error, request))?;
+        beginning.started.leavings = prepared.leavings;
         noting.follow(beginning.started.family.leader);
         Ok((beginning, prepared.entered, input))
     }
