@@ -6,6 +6,7 @@ use haft_core::Effects;
 
 use crate::command::{may_be, path_in};
 use crate::outputs::{outputs, values};
+use crate::scripts::{self, Opens};
 use crate::shell::{self, Command, Word, base, flags, has_letter, has_long};
 use crate::traps;
 
@@ -238,6 +239,17 @@ pub(crate) fn named(command: &Command) -> Vec<Named<'_>> {
     };
     let written = outputs(name, &known).into_iter();
     found.extend(written.map(|(word, text)| as_named(word, text, Use::WritesFile)));
+    match scripts::opened(name, &known) {
+        Some(opened) => found.extend(opened.into_iter().map(|(text, how)| Named {
+            text,
+            glob: false,
+            how: match how {
+                Opens::Reading => Use::Reads,
+                Opens::Writing => Use::WritesFile,
+            },
+        })),
+        None => found.push(here(Use::WalksWriting)),
+    }
     if walks(name, &known) {
         let mut walked: Vec<Named<'_>> = found
             .iter()
@@ -532,6 +544,9 @@ mod tests {
         check("dd if=a of=/etc/x", "r:a w:/etc/x");
         check("sed s/a/b/ f", "r:f");
         check("sed -i s/a/b/ f", "w:s/a/b/ w:f");
+        check("sed 'w x' f", "r:f wf:x");
+        check("sed '1e id' f", "r:f w*:.");
+        check("awk '{print > \"x\"}' f", "r:f wf:x");
         check("sudo rm x && cat y", "?:rm ?:x w:x r:y");
         check("rm g*", "w:g*");
         check("rm $x", "");

@@ -24,6 +24,7 @@ mod profile;
 mod programs;
 mod remember;
 mod rule;
+mod scripts;
 pub mod shell;
 mod tokens;
 mod traps;

@@ -131,13 +131,29 @@ fn a_denied_file_is_written_by_no_option_and_from_no_place() {
         "openssl rand -out locked.txt 8",
         "find . -fprint locked.txt",
         "git diff --outp=locked.txt",
+        "sed -n 'w locked.txt' a",
+        "sed 's/x/y/w sub/locked.txt' a",
+        "xargs sed -i '1w locked.txt'",
+        "awk '{print > \"locked.txt\"}' a",
+        "awk '{printf(\"%s\", $0) >> \"sub/locked.txt\"}' a",
     ] {
         check(&config, denied, Verdict::Deny);
+    }
+    for asked in [
+        "sed -f script a",
+        "sed 's/x/y/e' a",
+        "awk '{print > $1}' a",
+        "awk '{f = \"locked\" \".txt\"; print > f}' a",
+        "awk 'BEGIN {system(\"x\")}'",
+    ] {
+        check(&config, asked, Verdict::Ask);
     }
     for allowed in [
         "sort locked.txt",
         "sort -o b locked.txt",
         "uniq locked.txt b",
+        "sed 's/a/b/w x' locked.txt",
+        "awk '{print $1 > \"x\"}' locked.txt",
     ] {
         check(&config, allowed, Verdict::Allow);
     }
