@@ -8,8 +8,9 @@ use std::path::PathBuf;
 
 use rustix::fs::Stat;
 
+use super::large::Digest;
 use super::log::{Done, Line, Lost, Spelled, told_links};
-use super::pack::Pack;
+use super::pack::{Pack, Packed};
 use super::record::{Entry, Inode, Recorded, Recorder, inode};
 use crate::place::{Change, Kind, Moved, State, attributes, digest, names, open_folder};
 
@@ -60,12 +61,16 @@ impl Recorder {
             return Ok(Recorded::default());
         };
         let mut done = Vec::new();
+        let mut copies = HashMap::new();
         for entry in std::mem::take(&mut self.entries) {
             let found = self.look(entry.root, &entry.path)?;
             let after_inode = found.as_ref().map(|(_, stat)| inode(stat));
             let after = after(&entry, found.as_ref());
             if !is_same(entry.before.as_ref(), after.as_ref()) {
                 done.push((entry, after, after_inode));
+            } else if let Some(digest) = entry.before.and_then(|before| before.digest) {
+                // Another file with the same content may have taken its name.
+                copies.extend(after_inode.map(|inode| (inode, (digest, entry.packed))));
             }
         }
         let now: HashMap<Inode, (usize, PathBuf)> = done
@@ -80,7 +85,7 @@ impl Recorder {
             root.unwrap_or_default().join(&done.change.path)
         };
         for (entry, after, _) in done {
-            let change = close(entry, after, &now);
+            let change = close(entry, after, &now, &copies);
             let before = change.change.before.as_ref();
             let rights = before.and_then(State::not_ours_to_give);
             if let Some(why) = change.lost.as_deref().or(rights) {
@@ -112,7 +117,12 @@ impl Recorder {
 }
 
 /// The last word on an entry: whether what was before can be had again, and where.
-fn close(entry: Entry, after: Option<State>, now: &HashMap<Inode, (usize, PathBuf)>) -> Done {
+fn close(
+    mut entry: Entry,
+    after: Option<State>,
+    now: &HashMap<Inode, (usize, PathBuf)>,
+    copies: &HashMap<Inode, (Digest, Option<Packed>)>,
+) -> Done {
     let has_content = |state: &State| matches!(state.kind, Kind::File | Kind::Link);
     let unkept = entry
         .before
@@ -121,9 +131,14 @@ fn close(entry: Entry, after: Option<State>, now: &HashMap<Inode, (usize, PathBu
     let mut lost = entry.lost.filter(|_| entry.before.is_some());
     let mut lies = None;
     if unkept && lost.is_none() {
-        match entry.inode.and_then(|inode| now.get(&inode)) {
-            Some((root, path)) => lies = Some((*root, Spelled(path.clone()))),
-            None => lost = Some("its content was not kept".to_owned()),
+        let of = |inode: Inode| (now.get(&inode), copies.get(&inode));
+        match (entry.inode.map(of), &mut entry.before) {
+            (Some((Some((root, path)), _)), _) => lies = Some((*root, Spelled(path.clone()))),
+            (Some((_, Some((digest, packed)))), Some(before)) => {
+                before.digest = Some(*digest);
+                entry.packed = *packed;
+            }
+            _ => lost = Some("its content was not kept".to_owned()),
         }
     }
     Done {

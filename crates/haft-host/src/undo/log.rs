@@ -121,6 +121,8 @@ pub(super) enum Line {
     /// The same, in the pack
     Packed(usize, Digest, Packed),
     Lost(usize, String),
+    /// All that this folder held is named too
+    Deep(usize),
     Done {
         changes: Vec<Done>,
         /// Its haft died; found out later
@@ -242,6 +244,7 @@ pub(super) struct Before {
     pub(super) path: PathBuf,
     pub(super) state: Option<State>,
     pub(super) packed: Option<Packed>,
+    pub(super) deep: bool,
     pub(super) lost: Option<String>,
 }
 
@@ -288,6 +291,7 @@ pub(super) fn read(log: impl BufRead) -> io::Result<Read> {
                 path,
                 state,
                 packed: None,
+                deep: false,
                 lost: None,
             }),
             Line::Content(number, digest) => {
@@ -301,6 +305,9 @@ pub(super) fn read(log: impl BufRead) -> io::Result<Read> {
             }
             Line::Lost(number, why) => {
                 befores.get_mut(number).ok_or_else(broken)?.lost = Some(why);
+            }
+            Line::Deep(number) => {
+                befores.get_mut(number).ok_or_else(broken)?.deep = true;
             }
             Line::Done {
                 changes,

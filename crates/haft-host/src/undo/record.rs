@@ -27,6 +27,8 @@ pub(crate) enum Touch {
     Tree,
     /// It gets another name in the workspace, with all that is in it: the contents stay
     Moved,
+    /// Its name is given up or goes to something else; a folder must be empty for that
+    Vacated,
     /// Its mode or owner changes
     Mode,
 }
@@ -116,7 +118,7 @@ impl Recorder {
                 before: before.state,
                 packed: before.packed,
                 linked: false,
-                deep: false,
+                deep: before.deep,
                 lost: before.lost,
             });
         }
@@ -166,7 +168,7 @@ impl Recorder {
         let known = self.by_place.get(&(root, path.to_owned())).copied();
         let found = self.look(root, path)?;
         if let Some((folder, stat)) = &found
-            && matches!(touch, Touch::Here | Touch::Tree)
+            && matches!(touch, Touch::Here | Touch::Tree | Touch::Vacated)
         {
             self.keep_moved(folder, path, stat)?;
         }
@@ -184,16 +186,22 @@ impl Recorder {
                 number
             }
         };
-        let goes_deep = matches!(touch, Touch::Tree | Touch::Moved);
-        if goes_deep && !self.entries[number].deep && self.is_folder_before(number) {
-            if let Some((folder, stat)) = &found
-                && State::of(stat).kind == Kind::Folder
-            {
-                self.note_inside(root, folder, path, touch)?;
-            }
-            self.entries[number].deep = true;
+        if self.entries[number].deep || !self.is_folder_before(number) {
+            return Ok(());
         }
-        Ok(())
+        let folder = found.filter(|(_, stat)| State::of(stat).kind == Kind::Folder);
+        match (folder, touch) {
+            // It is gone, and what it held went first or with a folder above it.
+            (None, _) => {}
+            (Some((folder, _)), Touch::Tree | Touch::Moved) => {
+                self.note_inside(root, &folder, path, touch)?;
+            }
+            // Nothing is left in it, so all of it was named.
+            (Some((folder, _)), Touch::Vacated) if is_empty(&folder, path) => {}
+            _ => return Ok(()),
+        }
+        self.entries[number].deep = true;
+        self.log()?.add(&Line::Deep(number))
     }
 
     /// Everything in a folder that was there before.
@@ -445,6 +453,11 @@ pub(super) fn inode(stat: &Stat) -> Inode {
 fn device(tree: &Tree) -> Option<u64> {
     let stat = rustix::fs::fstat(tree.root()).ok()?;
     Some(stat.st_dev as u64)
+}
+
+fn is_empty(folder: &OwnedFd, path: &Path) -> bool {
+    let inside = open_folder(folder, path.file_name().unwrap_or_default()).and_then(names);
+    inside.is_ok_and(|names| names.is_empty())
 }
 
 /// No folder there, or something else that has its name.

@@ -167,6 +167,65 @@ fn a_call_that_was_cut_short_can_be_undone() {
     assert!(!fixture.at("moved").exists());
 }
 
+/// Emptied and removed, and another one got its name, when the haft that noted it died.
+#[test]
+fn a_folder_that_took_a_name_before_a_crash_goes_again() {
+    for dies in [true, false] {
+        let fixture = Fixture::new();
+        fixture.put("a/x", "1");
+        fixture.put("b/y", "2");
+        let mut recorder = fixture.recorder("c");
+        touch(&mut recorder, "a/x", Touch::Vacated);
+        fs::remove_file(fixture.at("a/x")).unwrap();
+        touch(&mut recorder, "a", Touch::Vacated);
+        fs::remove_dir(fixture.at("a")).unwrap();
+        touch(&mut recorder, "b", Touch::Moved);
+        touch(&mut recorder, "a", Touch::Vacated);
+        fs::rename(fixture.at("b"), fixture.at("a")).unwrap();
+        match dies {
+            true => drop(recorder),
+            false => assert_eq!(recorder.finish().unwrap().lost, []),
+        }
+        fixture.undo();
+        let read = ["a/x", "b/y"].map(|path| fixture.read(path).unwrap());
+        assert_eq!(read, ["1", "2"]);
+        assert!(!fixture.at("a/y").exists());
+    }
+}
+
+/// One that is no different from the file whose name it takes.
+#[test]
+fn a_file_that_took_the_name_of_its_equal_comes_back() {
+    for content in ["same".to_owned(), large("same")] {
+        let fixture = Fixture::new();
+        fixture.put("one", &content);
+        fixture.put("two", &content);
+        let mut recorder = fixture.recorder("c");
+        touch(&mut recorder, "one", Touch::Moved);
+        touch(&mut recorder, "two", Touch::Vacated);
+        fs::rename(fixture.at("one"), fixture.at("two")).unwrap();
+        assert_eq!(recorder.finish().unwrap().lost, []);
+        fixture.undo();
+        assert!(
+            fixture.read("one") == Some(content.clone()) && fixture.read("two") == Some(content)
+        );
+    }
+}
+
+/// Who could not remove a folder has not named what is in it.
+#[test]
+fn what_stays_in_a_folder_that_could_not_be_removed_is_not_taken_for_new() {
+    let fixture = Fixture::new();
+    fixture.put("a/x", "1");
+    let mut recorder = fixture.recorder("c");
+    touch(&mut recorder, "a", Touch::Vacated);
+    touch(&mut recorder, "a/x", Touch::Here);
+    fixture.put("a/x", "2");
+    recorder.finish().unwrap();
+    fixture.undo();
+    assert_eq!(fixture.read("a/x").unwrap(), "1");
+}
+
 #[test]
 fn a_line_that_was_cut_short_is_the_last_one() {
     let fixture = Fixture::new();

@@ -18,8 +18,10 @@ pub(super) enum Does {
     Opens(Named, usize),
     /// Makes or empties a file
     Creates(Named),
-    /// Makes or removes the name itself
+    /// Makes the name itself
     Names(Named),
+    /// Removes it
+    Removes(Named),
     /// Changes what a name leads to
     Writes(Named),
     /// Changes a mode, an owner or an attribute
@@ -54,7 +56,7 @@ const fn here(path: usize) -> Named {
 
 const CALLS: &[(libc::c_long, Does)] = &[
     (libc::SYS_openat, Does::Opens(at(0, 1), 2)),
-    (libc::SYS_unlinkat, Does::Names(at(0, 1))),
+    (libc::SYS_unlinkat, Does::Removes(at(0, 1))),
     (libc::SYS_mkdirat, Does::Names(at(0, 1))),
     (libc::SYS_mknodat, Does::Names(at(0, 1))),
     (libc::SYS_symlinkat, Does::Names(at(1, 2))),
@@ -80,8 +82,8 @@ const CALLS: &[(libc::c_long, Does)] = &[
 const CALLS_HERE: &[(libc::c_long, Does)] = &[
     (libc::SYS_open, Does::Opens(here(0), 1)),
     (libc::SYS_creat, Does::Creates(here(0))),
-    (libc::SYS_unlink, Does::Names(here(0))),
-    (libc::SYS_rmdir, Does::Names(here(0))),
+    (libc::SYS_unlink, Does::Removes(here(0))),
+    (libc::SYS_rmdir, Does::Removes(here(0))),
     (libc::SYS_mkdir, Does::Names(here(0))),
     (libc::SYS_mknod, Does::Names(here(0))),
     (libc::SYS_symlink, Does::Names(here(1))),

@@ -188,6 +188,7 @@ impl Watcher {
                 add(find(named, Last::Followed), Touch::Here);
             }
             Some(Does::Names(named)) => add(find(named, Last::Itself), Touch::Here),
+            Some(Does::Removes(named)) => add(find(named, Last::Itself), Touch::Vacated),
             Some(Does::Marks(named)) => add(find(named, Last::Followed), Touch::Mode),
             Some(Does::MarksOpen(index)) => {
                 let found = self.roots.open_file(notice.thread, arguments[index] as i32);
@@ -204,7 +205,7 @@ impl Watcher {
                     Touch::Tree
                 };
                 let comes = match (swaps, from.is_some()) {
-                    (false, _) => Touch::Here,
+                    (false, _) => Touch::Vacated,
                     (true, true) => Touch::Moved,
                     (true, false) => Touch::Tree,
                 };
