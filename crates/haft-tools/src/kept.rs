@@ -1,4 +1,4 @@
-//! Words for what a call has changed that cannot be put back.
+//! Words for what did not come through a change, and for what cannot be put back.
 
 use std::path::Path;
 
@@ -9,15 +9,25 @@ use serde_json::{Value, json};
 /// Names that are shown in text; the rest stands in the structured answer.
 const SHOWN: usize = 20;
 
-/// The answer of a call that changed files, with what an undo could not put back.
+/// The answer of a call that changed files, with what they have no more, and with what an undo
+/// could not put back.
 pub(crate) fn with_lost(mut output: Output, lost: &[Lost]) -> Output {
-    if lost.is_empty() {
-        return output;
+    let (gone, for_good): (Vec<Lost>, Vec<Lost>) =
+        lost.iter().cloned().partition(|one| one.undoable);
+    let rows = [
+        ("notKept", "not kept", gone),
+        ("notUndoable", "cannot be undone", for_good),
+    ];
+    for (key, words, lost) in rows {
+        if lost.is_empty() {
+            continue;
+        }
+        if let Some(Value::Object(fields)) = &mut output.structured {
+            fields.insert(key.to_owned(), listed(&lost));
+        }
+        output = output.and_text(told(words, &lost));
     }
-    if let Some(Value::Object(fields)) = &mut output.structured {
-        fields.insert("notUndoable".to_owned(), listed(lost));
-    }
-    output.and_text(told("cannot be undone", lost))
+    output
 }
 
 /// One line a place.

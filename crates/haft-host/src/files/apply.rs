@@ -19,16 +19,18 @@ use super::seen::Version;
 use super::steps::{Spot, Steps, unsupported};
 use super::write::{Draft, NewFolders, changed, open_or_make, present_state};
 use super::{Resolved, Workspace};
+use crate::undo::Lost;
 
 /// From this many new contents on, the disk is told once instead of for each.
 const MANY: usize = 16;
 
+/// The answer is what new files have no more of those they replaced.
 pub(super) fn apply(
     workspace: &Workspace,
     changes: &[FileChange],
     session: &str,
     cancel: &CancelToken,
-) -> Result<(), ToolError> {
+) -> Result<Vec<Lost>, ToolError> {
     let mut work = Work::new(workspace, changes, cancel);
     let done = work.look_over(changes).and_then(|ready| {
         if cancel.is_cancelled() {
@@ -44,7 +46,8 @@ pub(super) fn apply(
                     workspace.seen.note(session, place.path(), version);
                 }
             }
-            work.finish()
+            let unkept = std::mem::take(&mut work.unkept);
+            work.finish().map(|()| unkept)
         }
         Err(error) => Err(work.take_back(error)),
     }
@@ -82,6 +85,7 @@ struct Work<'w> {
     drafts: Vec<Spot<'w>>,
     /// What is to be gone at the end
     asides: Vec<Spot<'w>>,
+    unkept: Vec<Lost>,
 }
 
 impl<'w> Work<'w> {
@@ -114,6 +118,7 @@ impl<'w> Work<'w> {
             folders: NewFolders::default(),
             drafts: Vec::new(),
             asides: Vec::new(),
+            unkept: Vec::new(),
         }
     }
 
@@ -164,6 +169,9 @@ impl<'w> Work<'w> {
         draft
             .fill(content, self.cancel)
             .map_err(|error| error.map_or_else(cancelled, told))?;
+        let unkept = draft.resemble(&dir, &spot.name, place.path());
+        self.unkept
+            .extend(unkept.map_err(|error| told(error.into()))?);
         set_mode(&draft.file, mode, old.as_ref()).map_err(|error| told(error.into()))?;
         if !self.many {
             draft.sync().map_err(told)?;
@@ -326,9 +334,11 @@ impl<'w> Work<'w> {
         let dir = to.open_folder().map_err(|error| told(error.into()))?;
         let mut draft = Draft::create(&dir, Some(&stat)).map_err(|error| told(error.into()))?;
         std::io::copy(&mut &source, &mut draft.file).map_err(told)?;
-        draft
-            .fill(&[], self.cancel)
-            .map_err(|error| error.map_or_else(cancelled, told))?;
+        let unkept = from
+            .open_folder()
+            .and_then(|folder| draft.resemble(&folder, &from.name, &to.path()));
+        self.unkept
+            .extend(unkept.map_err(|error| told(error.into()))?);
         draft.sync().map_err(told)?;
         let draft = to.beside(draft.keep());
         self.drafts.push(draft.clone());

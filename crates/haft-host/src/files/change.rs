@@ -151,7 +151,8 @@ impl ChangeFiles {
         let (session, cancel) = (cx.caller.session.clone(), cx.cancel.clone());
         blocking(move || {
             let work = || apply(&workspace, &changes, &session, &cancel);
-            let ((), lost) = workspace.kept(mark, &touched(&changes), work)?;
+            let (unkept, mut lost) = workspace.kept(mark, &touched(&changes), work)?;
+            lost.extend(unkept);
             Ok(lost)
         })
         .await

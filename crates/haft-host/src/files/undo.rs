@@ -134,10 +134,8 @@ impl UndoFiles {
             {
                 Ok(()) => true,
                 Err(error) => {
-                    closed.push(Lost {
-                        path: place.path().to_owned(),
-                        why: error.into_body().message,
-                    });
+                    let why = error.into_body().message;
+                    closed.push(Lost::for_good(place.path().to_owned(), why));
                     false
                 }
             }

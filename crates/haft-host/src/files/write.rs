@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
-use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat};
+use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::error::{cancelled, failure, is_directory};
@@ -19,6 +19,7 @@ use super::read::{TEXT_LIMIT, read_capped};
 use super::seen::Version;
 use super::{Resolved, Workspace};
 use crate::blocking::blocking;
+use crate::place::{CAPABILITIES, SET_ID, attach, attributes};
 use crate::undo::{Lost, Mark, Touch};
 use crate::workers::{Bytes, Job, Workers};
 
@@ -165,7 +166,8 @@ fn put(
 ) -> Result<Vec<Lost>, ToolError> {
     let root = workspace.handle(place);
     let work = || replace_now(root, place, content, expected, cancel);
-    let ((), lost) = workspace.kept(mark, &[(place, Touch::Here)], work)?;
+    let (unkept, mut lost) = workspace.kept(mark, &[(place, Touch::Here)], work)?;
+    lost.extend(unkept);
     Ok(lost)
 }
 
@@ -195,13 +197,14 @@ fn as_read(
     }
 }
 
+/// The answer is what the new file has no more of the old one.
 fn replace_now(
     root: &OwnedFd,
     place: &Resolved,
     content: &[u8],
     expected: Expected,
     cancel: &CancelToken,
-) -> Result<(), ToolError> {
+) -> Result<Vec<Lost>, ToolError> {
     let told = |error: std::io::Error| failure("write to", place.path(), error);
     let name = place
         .relative()
@@ -216,6 +219,9 @@ fn replace_now(
         Some(error) => told(error),
         None => cancelled(),
     })?;
+    let unkept = draft
+        .resemble(&dir, name, place.path())
+        .map_err(|error| told(error.into()))?;
     draft.sync().map_err(told)?;
     if let Expected::State(stamp) = expected {
         match present_state(&dir, name, place)? {
@@ -228,7 +234,8 @@ fn replace_now(
     }
     draft.take_name(name).map_err(|error| told(error.into()))?;
     folders.keep();
-    rustix::fs::fsync(&dir).map_err(|error| told(error.into()))
+    rustix::fs::fsync(&dir).map_err(|error| told(error.into()))?;
+    Ok(unkept)
 }
 
 pub(super) fn changed(path: &Path) -> ToolError {
@@ -356,17 +363,43 @@ impl<'a> Draft<'a> {
             }
             self.file.write_all(chunk)?;
         }
-        if let Some(old) = self.old {
-            // Only root can give a file away; anyone else owns the new one.
-            let _ = rustix::fs::fchown(
-                &self.file,
-                Some(rustix::fs::Uid::from_raw(old.st_uid)),
-                Some(rustix::fs::Gid::from_raw(old.st_gid)),
-            );
-            let mode = Mode::from_raw_mode(old.st_mode & 0o777);
-            rustix::fs::fchmod(&self.file, mode).map_err(std::io::Error::from)?;
-        }
         Ok(())
+    }
+
+    /// Make it like the old file, which has this name in its folder: owner, mode, and what is
+    /// attached to it. A new content has no rights of its own. The answer is what is missing.
+    pub(super) fn resemble(
+        &self,
+        dir: &OwnedFd,
+        name: &OsStr,
+        path: &Path,
+    ) -> Result<Vec<Lost>, Errno> {
+        let Some(old) = self.old else {
+            return Ok(Vec::new());
+        };
+        let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+        let mut unkept = Vec::new();
+        // Only root can give a file away; anyone else owns the new one.
+        if rustix::fs::fchown(&self.file, Some(user), Some(group)).is_err() {
+            unkept.push("its owner: only root can give a file away".to_owned());
+        }
+        let mut attached = attributes(dir, name);
+        let all = attached.len();
+        attached.retain(|(name, _)| name != CAPABILITIES);
+        if old.st_mode & SET_ID != 0 || attached.len() < all {
+            unkept.push("that it runs with other rights than its user's".to_owned());
+        }
+        // Before the mode, which would open it to those that the folder has named.
+        for name in attach(&self.file, &attached) {
+            unkept.push(format!("`{}`", name.escape_debug()));
+        }
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(old.st_mode & 0o777))?;
+        let lost = |why| Lost {
+            path: path.to_owned(),
+            why,
+            undoable: true,
+        };
+        Ok(unkept.into_iter().map(lost).collect())
     }
 
     /// Wait until the content has reached the disk.

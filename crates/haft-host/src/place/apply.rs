@@ -240,7 +240,15 @@ fn steps(changes: &[Change]) -> Vec<Step> {
         let (was, is) = (is_folder(&change.before), is_folder(&change.after));
         match &change.before {
             Some(before) if was && !is => {
-                removed.push(Step::RemoveFolder(path.clone(), before.mode))
+                // So that it has them again if all of this is taken back.
+                removed.extend(
+                    (!before.attributes.is_empty()).then(|| Step::SetAttributes {
+                        path: path.clone(),
+                        from: before.attributes.clone(),
+                        to: Vec::new(),
+                    }),
+                );
+                removed.push(Step::RemoveFolder(path.clone(), before.mode));
             }
             Some(_) if !was => away.push(Step::TakeAway(path.clone(), number)),
             _ => {}
@@ -252,7 +260,8 @@ fn steps(changes: &[Change]) -> Vec<Step> {
                     made.push(Step::MakeFolder(path.clone()));
                 }
                 let attached = from.map_or(Vec::new(), |from| from.attributes.clone());
-                if attached != after.attributes {
+                // A new one may have got something from the folder it is in.
+                if from.is_none() || attached != after.attributes {
                     marks.push(Step::SetAttributes {
                         path: path.clone(),
                         from: attached,
@@ -399,7 +408,7 @@ impl<'a> Work<'a> {
                 renameat_with(&self.new, from, folder, name, RenameFlags::NOREPLACE)
             }
             Step::SetMode { to, .. } => set_mode(folder, name, *to),
-            Step::SetAttributes { from, to, .. } => set_attributes(folder, name, from, to),
+            Step::SetAttributes { to, .. } => set_attributes(folder, name, to),
         };
         done.map_err(|error| failed()(error.into()))
     }
@@ -439,8 +448,8 @@ impl<'a> Work<'a> {
                 Step::SetMode { from, .. } => {
                     let _ = set_mode(folder, name, *from);
                 }
-                Step::SetAttributes { from, to, .. } => {
-                    let _ = set_attributes(folder, name, to, from);
+                Step::SetAttributes { from, .. } => {
+                    let _ = set_attributes(folder, name, from);
                 }
             }
         }

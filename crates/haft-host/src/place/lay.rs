@@ -1,10 +1,10 @@
 //! How a thing comes to lie in a folder with all that belongs to it: mode, owner, time, and what
-//! users have attached.
+//! is attached to it.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, fchmod, fchown,
@@ -12,7 +12,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::state::{Attribute, Kind, SET_ID, State};
+use super::state::{Attribute, CAPABILITIES, Kind, SET_ID, State, attributes_of};
 use super::tree::open_folder;
 
 /// A folder's mode, without following a link that took its name.
@@ -28,22 +28,36 @@ pub(super) fn set_mode(folder: &OwnedFd, name: &OsStr, mode: u32) -> rustix::io:
     }
 }
 
-/// What is attached to a folder: what it had goes, what it is to have comes. Where attributes are
-/// not to be had, the folder still is.
+/// What is attached to a folder. Where attributes are not to be had, the folder still is.
 pub(super) fn set_attributes(
     folder: &OwnedFd,
     name: &OsStr,
-    from: &[Attribute],
-    to: &[Attribute],
+    wanted: &[Attribute],
 ) -> rustix::io::Result<()> {
-    let handle = open_folder(folder, name)?;
-    for (name, _) in from.iter().filter(|one| !to.contains(one)) {
-        let _ = fremovexattr(&handle, name.as_str());
-    }
-    for (name, value) in to {
-        let _ = fsetxattr(&handle, name.as_str(), value, XattrFlags::empty());
+    match open_folder(folder, name) {
+        Ok(handle) => drop(attach(handle, wanted)),
+        Err(Errno::ACCESS) => {}
+        Err(error) => return Err(error),
     }
     Ok(())
+}
+
+/// Attach this and nothing else: a new thing may have got something from its folder. The answer
+/// is what could not be had.
+pub(crate) fn attach(handle: impl AsFd, wanted: &[Attribute]) -> Vec<String> {
+    let had = attributes_of(&handle);
+    for (name, _) in &had {
+        if wanted.iter().all(|(wanted, _)| wanted != name) {
+            let _ = fremovexattr(&handle, name.as_str());
+        }
+    }
+    let missing = wanted.iter().filter(|one| !had.contains(one));
+    missing
+        .filter(|(name, value)| {
+            fsetxattr(&handle, name.as_str(), value, XattrFlags::empty()).is_err()
+        })
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 /// A link under a name in a folder.
@@ -67,16 +81,16 @@ pub(crate) fn lay_file(
         let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
         fchown(&target, Some(user), Some(group)).is_ok()
     });
-    // What runs as its owner does so only as the owner's own.
-    let bits = match as_before {
-        true => after.mode,
-        false => after.mode & !SET_ID,
-    };
-    fchmod(&target, Mode::from_raw_mode(bits))?;
-    for (name, value) in &after.attributes {
-        // Where they are not to be had, the content still is.
-        let _ = fsetxattr(&target, name.as_str(), value, XattrFlags::empty());
+    // What runs with more rights than its user's does so only as its owner's own.
+    let (mut bits, mut attributes) = (after.mode, after.attributes.clone());
+    if !as_before {
+        bits &= !SET_ID;
+        attributes.retain(|(name, _)| name != CAPABILITIES);
     }
+    // Where they are not to be had, the content still is. They come before the mode, which would
+    // open the file to those that the folder has named.
+    attach(&target, &attributes);
+    fchmod(&target, Mode::from_raw_mode(bits))?;
     let (seconds, nanoseconds) = after.modified();
     let time = Timespec {
         tv_sec: seconds,

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 pub use state::{Kind, State};
 
 pub(crate) use apply::{JOURNAL, Source, Stopped, apply, recover};
-pub(crate) use lay::{lay_file, lay_link};
-pub(crate) use state::{Moved, SET_ID, attributes, digest, path_bytes};
+pub(crate) use lay::{attach, lay_file, lay_link};
+pub(crate) use state::{CAPABILITIES, Moved, SET_ID, attributes, digest, path_bytes};
 pub(crate) use tree::{Tree, names, open_file, open_folder};
 
 /// One place that is different.
@@ -38,6 +38,20 @@ pub enum Verb {
 }
 
 impl Change {
+    /// The names of what is attached to it before and after and is not the same.
+    pub fn attributes(&self) -> Vec<&str> {
+        let (Some(before), Some(after)) = (&self.before, &self.after) else {
+            return Vec::new();
+        };
+        let (before, after) = (&before.attributes, &after.attributes);
+        let gone = before.iter().filter(|one| !after.contains(one));
+        let new = after.iter().filter(|one| !before.contains(one));
+        let mut names: Vec<&str> = gone.chain(new).map(|(name, _)| name.as_str()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
     pub fn verb(&self) -> Verb {
         match (&self.before, &self.after) {
             (None, _) => Verb::Added,

@@ -7,12 +7,22 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, FileType, Stat, lgetxattr, llistxattr, readlinkat, statat};
+use rustix::fs::{
+    AtFlags, FileType, Stat, fgetxattr, flistxattr, lgetxattr, llistxattr, readlinkat, statat,
+};
+use rustix::io::Errno;
 use rustix::process::{getegid, geteuid, getgroups};
+use rustix::thread::{CapabilitySet, capabilities};
 use serde::{Deserialize, Serialize};
 
-/// What Linux allows.
+/// What Linux allows, of one attribute and of all names together.
 const LARGEST_ATTRIBUTE: usize = 64 << 10;
+const FEW_NAMES: usize = 1 << 10;
+
+/// What a program may do that its user may not.
+pub(crate) const CAPABILITIES: &str = "security.capability";
+/// Who may do what, besides the mode.
+const ACCESS_LISTS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];
 
 /// The bits of a mode that let a program run as its owner or its group.
 pub(crate) const SET_ID: u32 = 0o6000;
@@ -43,7 +53,7 @@ pub struct State {
     pub(crate) owner: Option<(u32, u32)>,
     /// Of the content, where it was read
     pub(crate) digest: Option<[u8; 32]>,
-    /// What users have attached to a file or a folder, where it was read
+    /// What is attached to a file or a folder, where it was read
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) attributes: Vec<Attribute>,
 }
@@ -70,7 +80,7 @@ impl State {
     pub(crate) fn at(folder: impl AsFd, name: &OsStr) -> rustix::io::Result<Option<Self>> {
         match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(State::of(&stat))),
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -96,6 +106,10 @@ impl State {
     /// that runs as somebody else.
     pub(crate) fn not_ours_to_give(&self) -> Option<&'static str> {
         let (user, group) = self.owner?;
+        let capable = self.attributes.iter().any(|(name, _)| name == CAPABILITIES);
+        if capable && !may_give_capabilities() {
+            return Some("its capabilities, which only root can give");
+        }
         let (own, groups) = (geteuid(), || getgroups().unwrap_or_default());
         let ours = own.is_root()
             || (own.as_raw() == user
@@ -120,6 +134,10 @@ impl State {
     }
 }
 
+fn may_give_capabilities() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SETFCAP))
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
     Yes,
@@ -139,26 +157,56 @@ fn nanoseconds(value: impl TryInto<i64>) -> i64 {
     value.try_into().unwrap_or(0)
 }
 
-/// What users have attached to it. Nothing where the file system knows no such thing; what
-/// belongs to the system or to an overlay is theirs to set.
+/// What is attached to it. Nothing where the file system knows no such thing.
 pub(crate) fn attributes(folder: impl AsFd, name: &OsStr) -> Vec<Attribute> {
     let mut path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()));
     path.push(name);
-    let mut list = [0; 1024];
-    let Ok(length @ 1..) = llistxattr(&path, &mut list[..]) else {
-        return Vec::new();
-    };
-    let names = list[..length].split(|byte| *byte == 0);
-    names
+    collect(
+        |list| llistxattr(&path, list),
+        |name, value| lgetxattr(&path, name, value),
+    )
+}
+
+/// The same of something that is open.
+pub(crate) fn attributes_of(handle: impl AsFd) -> Vec<Attribute> {
+    let handle = handle.as_fd();
+    collect(
+        |list| flistxattr(handle, list),
+        |name, value| fgetxattr(handle, name, value),
+    )
+}
+
+fn collect(
+    list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
+    get: impl Fn(&str, &mut [u8]) -> rustix::io::Result<usize>,
+) -> Vec<Attribute> {
+    let mut all = vec![0; FEW_NAMES];
+    let mut listed = list(&mut all);
+    if listed == Err(Errno::RANGE) {
+        all.resize(LARGEST_ATTRIBUTE, 0);
+        listed = list(&mut all);
+    }
+    all.truncate(listed.unwrap_or(0));
+    let names = all.split(|byte| *byte == 0);
+    let mut found: Vec<Attribute> = names
         .filter_map(|name| std::str::from_utf8(name).ok())
-        .filter(|name| name.starts_with("user.") && !name.starts_with("user.overlay."))
+        .filter(|name| is_ours_to_keep(name))
         .filter_map(|name| {
             let mut value = vec![0; LARGEST_ATTRIBUTE];
-            let length = lgetxattr(&path, name, &mut value[..]).ok()?;
+            let length = get(name, &mut value).ok()?;
             value.truncate(length);
             Some((name.to_owned(), value))
         })
-        .collect()
+        .collect();
+    // A file system lists them as it likes.
+    found.sort();
+    found
+}
+
+/// What belongs to the system or to an overlay is theirs to set.
+fn is_ours_to_keep(name: &str) -> bool {
+    let users = name.starts_with("user.") && !name.starts_with("user.overlay.");
+    users || name == CAPABILITIES || ACCESS_LISTS.contains(&name)
 }
 
 /// The digest of a file's content, or of where a link leads.

@@ -133,9 +133,9 @@ impl Noting {
                 Err(_) => (Vec::new(), Some("whoever watched it is gone".to_owned())),
             },
         };
-        lost.extend(trouble.map(|why| Lost {
-            path: workspace.to_owned(),
-            why: format!("not all changes of the command are known: {why}"),
+        lost.extend(trouble.map(|why| {
+            let why = format!("not all changes of the command are known: {why}");
+            Lost::for_good(workspace.to_owned(), why)
         }));
         lost
     }

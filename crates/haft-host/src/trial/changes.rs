@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, chmodat, fgetxattr, fstat, statat};
 
-use crate::place::{Change, Kind, SET_ID, State, digest, names, open_folder};
+use crate::place::{
+    CAPABILITIES, Change, Kind, SET_ID, State, attributes, digest, names, open_folder,
+};
 use crate::sandbox::{PROJECT_CONFIG, is_placeholder};
 
 /// The mark of a folder that hides all beneath it.
@@ -18,8 +20,8 @@ const OPAQUE: &str = "user.overlay.opaque";
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) changes: Vec<Change>,
-    /// Pipes, sockets, devices, a new config of haft's, and that a program runs as its owner: none
-    /// of it is carried over
+    /// Pipes, sockets, devices, a new config of haft's, and that a program runs as its owner or
+    /// with capabilities: none of it is carried over
     pub(crate) left_out: Vec<PathBuf>,
 }
 
@@ -56,7 +58,7 @@ impl Found {
     ) -> io::Result<()> {
         let stat = statat(upper, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let before = match lower {
-            Some(lower) => State::at(lower, name)?,
+            Some(lower) => with_attributes(lower, name)?,
             None => None,
         };
         if is_whiteout(&stat) {
@@ -68,7 +70,11 @@ impl Found {
         if is_placeholder(&stat) {
             return Ok(());
         }
-        let after = State::of(&stat);
+        let mut after = State::of(&stat);
+        after.owner = Some((stat.st_uid, stat.st_gid));
+        if matches!(after.kind, Kind::File | Kind::Folder) {
+            after.attributes = attributes(upper, name);
+        }
         open_up(upper, name, &after)?;
         match after.kind {
             // Such a file is a person's to make.
@@ -100,7 +106,8 @@ impl Found {
         let inherited = fstat(upper)?.st_mode & SET_ID;
         let had = before.as_ref().filter(|_| was_folder);
         self.strip(path, &mut after, inherited | had.map_or(0, |old| old.mode));
-        if !was_folder || before.as_ref().is_some_and(|old| old.mode != after.mode) {
+        let same = |old: &State| (old.mode, &old.attributes) == (after.mode, &after.attributes);
+        if !had.is_some_and(same) {
             self.note(path, before, Some(after));
         }
         self.walk(&open_folder(upper, name)?, beneath.as_ref(), path)
@@ -125,16 +132,32 @@ impl Found {
             } else if matches!(old.kind, Kind::File | Kind::Link) {
                 // One that we may not read is taken for another.
                 old.digest = digest(lower, name, old.kind).ok();
-                let same =
-                    (old.kind, old.mode, old.digest) == (after.kind, after.mode, after.digest);
-                if same {
-                    return Ok(());
-                }
             }
+        }
+        let content = |one: &State| (one.kind, one.digest);
+        let had = before
+            .as_ref()
+            .filter(|old| content(old) == content(&after));
+        self.strip_capabilities(path, &mut after, had);
+        let same = |old: &State| (old.mode, &old.attributes) == (after.mode, &after.attributes);
+        if had.is_some_and(same) {
+            return Ok(());
         }
         self.strip(path, &mut after, 0);
         self.note(path, before, Some(after));
         Ok(())
+    }
+
+    /// The same for capabilities: a content has those that it had.
+    fn strip_capabilities(&mut self, path: &Path, after: &mut State, had: Option<&State>) {
+        let anyway = had.map_or(&[][..], |old| &old.attributes);
+        let all = after.attributes.len();
+        let attributes = &mut after.attributes;
+        attributes.retain(|one| one.0 != CAPABILITIES || anyway.contains(one));
+        if after.attributes.len() < all {
+            let told = format!("{} (its capabilities)", path.display());
+            self.left_out.push(told.into());
+        }
     }
 
     /// A trial makes nothing that runs as somebody else, but for what is so anyway.
@@ -149,7 +172,7 @@ impl Found {
 
     /// Everything that is gone, file by file: nobody agrees to lose what is not named.
     fn delete(&mut self, lower: &OwnedFd, name: &OsStr, path: &Path) -> io::Result<()> {
-        let Some(before) = State::at(lower, name)? else {
+        let Some(before) = with_attributes(lower, name)? else {
             return Ok(());
         };
         if before.kind == Kind::Folder {
@@ -169,6 +192,17 @@ impl Found {
             after,
         });
     }
+}
+
+/// What lies beneath, with what is attached to it.
+fn with_attributes(lower: &OwnedFd, name: &OsStr) -> io::Result<Option<State>> {
+    let mut found = State::at(lower, name)?;
+    if let Some(state) = &mut found
+        && matches!(state.kind, Kind::File | Kind::Folder)
+    {
+        state.attributes = attributes(lower, name);
+    }
+    Ok(found)
 }
 
 /// The command may have closed what it made, even to its owner. The true mode is noted by now;

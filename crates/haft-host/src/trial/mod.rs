@@ -47,7 +47,7 @@ pub struct Trial {
     /// Every place that would be different, in order
     pub changes: Vec<Change>,
     /// Pipes, sockets, devices, a new config of haft's, what a new repository would run, and that a
-    /// program runs as its owner: they stay behind
+    /// program runs as its owner or with capabilities: they stay behind
     pub left_out: Vec<PathBuf>,
     dir: PathBuf,
     _lock: File,

@@ -89,10 +89,8 @@ impl Recorder {
             let before = change.change.before.as_ref();
             let rights = before.and_then(State::not_ours_to_give);
             if let Some(why) = change.lost.as_deref().or(rights) {
-                recorded.lost.push(Lost {
-                    path: absolute(&change),
-                    why: why.to_owned(),
-                });
+                let path = absolute(&change);
+                recorded.lost.push(Lost::for_good(path, why));
             }
             changes.push(change);
         }

@@ -65,12 +65,26 @@ impl Head {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Spelled(#[serde(with = "path_bytes")] pub(super) PathBuf);
 
-/// Something that cannot be put back.
+/// Something that did not come through a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
     #[serde(with = "path_bytes")]
     pub path: PathBuf,
     pub why: String,
+    /// It is gone now, and an undo puts it back; anything else cannot be
+    #[serde(default)]
+    pub undoable: bool,
+}
+
+impl Lost {
+    /// Something that cannot be put back.
+    pub fn for_good(path: PathBuf, why: impl Into<String>) -> Self {
+        Lost {
+            path,
+            why: why.into(),
+            undoable: false,
+        }
+    }
 }
 
 /// One change, once the call is over.
@@ -102,7 +116,7 @@ pub(super) fn told_links(mut paths: impl Iterator<Item = PathBuf>) -> Option<Los
         more => format!("it and {more} more"),
     };
     let why = format!("{who} had other names (hard links), of which an undo knows nothing");
-    Some(Lost { path, why })
+    Some(Lost::for_good(path, why))
 }
 
 /// What lines can say.

@@ -150,10 +150,7 @@ impl Checkpoints {
                 continue;
             }
             if let Some(why) = span.lost {
-                lost.push(Lost {
-                    path: absolute(),
-                    why,
-                });
+                lost.push(Lost::for_good(absolute(), why));
                 continue;
             }
             if !is_same(span.newest_after.as_ref(), now.as_ref()) {
@@ -165,10 +162,7 @@ impl Checkpoints {
             }
             let before = span.oldest_before.as_ref();
             if let Some(why) = before.and_then(State::not_ours_to_give) {
-                lost.push(Lost {
-                    path: absolute(),
-                    why: why.to_owned(),
-                });
+                lost.push(Lost::for_good(absolute(), why));
             }
             back.push(Back {
                 root,

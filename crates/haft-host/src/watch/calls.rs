@@ -54,6 +54,10 @@ const fn here(path: usize) -> Named {
     Named { folder: None, path }
 }
 
+/// Calls that `libc` has no name for yet. They have one number everywhere.
+const SETXATTRAT: libc::c_long = 463;
+const REMOVEXATTRAT: libc::c_long = 466;
+
 const CALLS: &[(libc::c_long, Does)] = &[
     (libc::SYS_openat, Does::Opens(at(0, 1), 2)),
     (libc::SYS_unlinkat, Does::Removes(at(0, 1))),
@@ -71,6 +75,10 @@ const CALLS: &[(libc::c_long, Does)] = &[
     (libc::SYS_fchownat, Does::Marks(at(0, 1))),
     (libc::SYS_setxattr, Does::Marks(first())),
     (libc::SYS_removexattr, Does::Marks(first())),
+    (libc::SYS_lsetxattr, Does::Marks(first())),
+    (libc::SYS_lremovexattr, Does::Marks(first())),
+    (SETXATTRAT, Does::Marks(at(0, 1))),
+    (REMOVEXATTRAT, Does::Marks(at(0, 1))),
     (libc::SYS_fsetxattr, Does::MarksOpen(0)),
     (libc::SYS_fremovexattr, Does::MarksOpen(0)),
     (libc::SYS_fchmod, Does::MarksOpen(0)),

@@ -86,6 +86,10 @@ pub(super) fn listed(trial: &Trial) -> Vec<Value> {
         if let Some((before, after)) = modes(change) {
             one["mode"] = json!([before, after]);
         }
+        let attributes = change.attributes();
+        if !attributes.is_empty() {
+            one["attributes"] = attributes.into();
+        }
         one
     };
     trial.changes.iter().map(one).collect()
@@ -137,6 +141,11 @@ fn line(trial: &Trial, change: &Change) -> String {
     }
     if let Some((before, after)) = modes(change) {
         line.push_str(&format!(" (mode {before} to {after})"));
+    }
+    let attributes = change.attributes();
+    if !attributes.is_empty() {
+        let names = attributes.join(", ").escape_debug().to_string();
+        line.push_str(&format!(" (attributes {names})"));
     }
     line
 }

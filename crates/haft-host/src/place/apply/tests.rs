@@ -185,6 +185,46 @@ fn nothing_comes_to_run_as_its_owner() {
     );
 }
 
+/// A trial gives no content rights that it did not have. Only root can try.
+#[test]
+fn nothing_comes_to_have_capabilities() {
+    let fixture = fixture();
+    let upper = fixture.trial.join("upper");
+    let rights: Vec<u8> = [0x0200_0001u32, 1 << 13, 0, 0, 0]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    let give = |path: PathBuf| {
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::setxattr(path, super::super::CAPABILITIES, &rights, flags)
+    };
+    if give(upper.join("a")).is_err() {
+        return;
+    }
+    give(upper.join("new/er/n")).unwrap();
+    // Of two that are only given another mode, one had them.
+    for name in ["had", "had not"] {
+        fs::write(fixture.work.join(name), "x").unwrap();
+        fs::write(upper.join(name), "x").unwrap();
+        fs::set_permissions(upper.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        give(upper.join(name)).unwrap();
+    }
+    give(fixture.work.join("had")).unwrap();
+    let open = |path: &Path| Tree::open(path).unwrap();
+    let found = find(open(&upper).root(), open(&fixture.work).root()).unwrap();
+    apply(&fixture, &found.changes).unwrap();
+    let has = |name: &str| {
+        let path = fixture.work.join(name);
+        rustix::fs::getxattr(path, super::super::CAPABILITIES, &mut [0; 64][..]).is_ok()
+    };
+    assert_eq!(
+        ["a", "new/er/n", "had not", "had"].map(has),
+        [false, false, false, true]
+    );
+    let told = ["a", "had not", "new/er/n"].map(|name| format!("{name} (its capabilities)"));
+    assert_eq!(found.left_out, told.map(PathBuf::from));
+}
+
 #[test]
 fn a_crash_at_any_step_is_undone() {
     let whole = steps(&found(&fixture())).len();
