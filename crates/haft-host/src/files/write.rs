@@ -389,6 +389,10 @@ impl<'a> Draft<'a> {
         if old.st_mode & SET_ID != 0 || attached.len() < all {
             unkept.push("that it runs with other rights than its user's".to_owned());
         }
+        if old.st_nlink > 1 {
+            let why = "its other names (hard links), which have the old content still";
+            unkept.push(why.to_owned());
+        }
         // Before the mode, which would open it to those that the folder has named.
         for name in attach(&self.file, &attached) {
             unkept.push(format!("`{}`", name.escape_debug()));

@@ -48,6 +48,9 @@ pub struct State {
     inode: u64,
     modified: (i64, i64),
     changed: (i64, i64),
+    /// How many names a file has, where it has more than one
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) links: u64,
     /// Who owns it, where somebody may have to put it back
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<(u32, u32)>,
@@ -62,9 +65,16 @@ pub struct State {
 pub(crate) type Attribute = (String, Vec<u8>);
 
 impl State {
+    // The type differs between platforms, so the cast is empty on some of them.
+    #[allow(clippy::unnecessary_cast)]
     pub(crate) fn of(stat: &Stat) -> Self {
+        let kind = kind(stat);
         State {
-            kind: kind(stat),
+            kind,
+            links: match kind {
+                Kind::File if stat.st_nlink > 1 => stat.st_nlink as u64,
+                _ => 0,
+            },
             mode: stat.st_mode & 0o7777,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             inode: stat.st_ino,
@@ -151,6 +161,10 @@ fn kind(stat: &Stat) -> Kind {
         FileType::Symlink => Kind::Link,
         _ => Kind::Other,
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn nanoseconds(value: impl TryInto<i64>) -> i64 {

@@ -10,6 +10,7 @@ use rustix::fs::Stat;
 
 use super::large::Digest;
 use super::log::{Done, Line, Lost, Spelled, told_links};
+use super::names::is_still;
 use super::pack::{Pack, Packed};
 use super::record::{Entry, Inode, Recorded, Recorder, inode};
 use crate::place::{Change, Kind, Moved, State, attributes, digest, names, open_folder};
@@ -60,32 +61,24 @@ impl Recorder {
         let Some(mut log) = self.log.take() else {
             return Ok(Recorded::default());
         };
-        let mut done = Vec::new();
-        let mut copies = HashMap::new();
+        let mut looked = Vec::with_capacity(self.entries.len());
         for entry in std::mem::take(&mut self.entries) {
             let found = self.look(entry.root, &entry.path)?;
-            let after_inode = found.as_ref().map(|(_, stat)| inode(stat));
+            let now = found.as_ref().map(|(_, stat)| inode(stat));
             let after = after(&entry, found.as_ref());
-            if !is_same(entry.before.as_ref(), after.as_ref()) {
-                done.push((entry, after, after_inode));
-            } else if let Some(digest) = entry.before.and_then(|before| before.digest) {
-                // Another file with the same content may have taken its name.
-                copies.extend(after_inode.map(|inode| (inode, (digest, entry.packed))));
-            }
+            looked.push(Looked::new(entry, after, now));
         }
-        let now: HashMap<Inode, (usize, PathBuf)> = done
-            .iter()
-            .filter_map(|(entry, _, inode)| Some(((*inode)?, (entry.root, entry.path.clone()))))
-            .collect();
+        self.add_other_names(&mut looked)?;
+        let known = Known::of(&looked);
         let mut recorded = Recorded::default();
-        let mut changes = Vec::with_capacity(done.len());
+        let mut changes = Vec::new();
         let roots = &self.head.roots;
         let absolute = |done: &Done| {
             let root = roots.get(done.root).map(|root| root.0.clone());
             root.unwrap_or_default().join(&done.change.path)
         };
-        for (entry, after, _) in done {
-            let change = close(entry, after, &now, &copies);
+        for one in looked.into_iter().filter(|one| !one.same) {
+            let change = close(one, &known);
             let before = change.change.before.as_ref();
             let rights = before.and_then(State::not_ours_to_give);
             if let Some(why) = change.lost.as_deref().or(rights) {
@@ -114,13 +107,79 @@ impl Recorder {
     }
 }
 
-/// The last word on an entry: whether what was before can be had again, and where.
-fn close(
-    mut entry: Entry,
+/// An entry, with what is there now.
+#[derive(Debug)]
+pub(super) struct Looked {
+    pub(super) entry: Entry,
     after: Option<State>,
-    now: &HashMap<Inode, (usize, PathBuf)>,
-    copies: &HashMap<Inode, (Digest, Option<Packed>)>,
-) -> Done {
+    inode: Option<Inode>,
+    /// Nothing has changed that could be put back
+    pub(super) same: bool,
+}
+
+impl Looked {
+    pub(super) fn new(entry: Entry, after: Option<State>, inode: Option<Inode>) -> Self {
+        let same = match (&entry.before, &after) {
+            // Another name of it was given up or changed; this one is as it was.
+            (Some(before), Some(after)) if before.links > 1 && is_still(before, after) => true,
+            (before, after) => is_same(before.as_ref(), after.as_ref()),
+        };
+        Looked {
+            entry,
+            after,
+            inode,
+            same,
+        }
+    }
+}
+
+/// What all entries together tell about where files are now.
+#[derive(Debug, Default)]
+struct Known {
+    /// Where a file lies that has got another name
+    now: HashMap<Inode, (usize, PathBuf)>,
+    /// What was kept of a place that another file with the same content has taken
+    copies: HashMap<Inode, (Digest, Option<Packed>)>,
+    /// How many names of a file are known
+    names: HashMap<(usize, Inode), u64>,
+    /// A name of a file that it still has
+    shares: HashMap<(usize, Inode), PathBuf>,
+}
+
+impl Known {
+    fn of(looked: &[Looked]) -> Self {
+        let mut known = Known::default();
+        for one in looked {
+            let entry = &one.entry;
+            if let Some(key) = one.linked() {
+                *known.names.entry(key).or_default() += 1;
+                if one.same && one.inode == entry.inode {
+                    known.shares.insert(key, entry.path.clone());
+                }
+            }
+            let Some(inode) = one.inode else {
+                continue;
+            };
+            let digest = entry.before.as_ref().and_then(|before| before.digest);
+            match (one.same, digest) {
+                (false, _) => {
+                    let place = (entry.root, entry.path.clone());
+                    known.now.insert(inode, place);
+                }
+                (true, Some(digest)) => {
+                    known.copies.insert(inode, (digest, entry.packed));
+                }
+                (true, None) => {}
+            }
+        }
+        known
+    }
+}
+
+/// The last word on an entry: whether what was before can be had again, and where.
+fn close(one: Looked, known: &Known) -> Done {
+    let names = one.linked();
+    let mut entry = one.entry;
     let has_content = |state: &State| matches!(state.kind, Kind::File | Kind::Link);
     let unkept = entry
         .before
@@ -129,7 +188,7 @@ fn close(
     let mut lost = entry.lost.filter(|_| entry.before.is_some());
     let mut lies = None;
     if unkept && lost.is_none() {
-        let of = |inode: Inode| (now.get(&inode), copies.get(&inode));
+        let of = |inode: Inode| (known.now.get(&inode), known.copies.get(&inode));
         match (entry.inode.map(of), &mut entry.before) {
             (Some((Some((root, path)), _)), _) => lies = Some((*root, Spelled(path.clone()))),
             (Some((_, Some((digest, packed)))), Some(before)) => {
@@ -139,22 +198,27 @@ fn close(
             _ => lost = Some("its content was not kept".to_owned()),
         }
     }
+    let all = entry.before.as_ref().map_or(0, |before| before.links);
+    let found = names.and_then(|key| known.names.get(&key)).copied();
     Done {
         root: entry.root,
-        change: Change {
-            path: entry.path,
-            before: entry.before,
-            after,
-        },
         packed: entry.packed,
         lies,
         lost,
-        linked: entry.linked,
+        linked: found.is_some_and(|found| found < all),
+        shares: names
+            .and_then(|key| known.shares.get(&key))
+            .map(|path| Spelled(path.clone())),
+        change: Change {
+            path: entry.path,
+            before: entry.before,
+            after: one.after,
+        },
     }
 }
 
 /// What is at the place of an entry now. The content is read only where the stamps tell nothing.
-fn after(entry: &Entry, found: Option<&(OwnedFd, Stat)>) -> Option<State> {
+pub(super) fn after(entry: &Entry, found: Option<&(OwnedFd, Stat)>) -> Option<State> {
     let (folder, stat) = found?;
     let mut now = State::of(stat);
     let untouched = entry

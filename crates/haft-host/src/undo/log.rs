@@ -102,9 +102,12 @@ pub(super) struct Done {
     /// Why what was before cannot be put back
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) lost: Option<String>,
-    /// It was a file with other names: they stay as they are, and it comes back as one of its own
+    /// It was a file with other names, not all of which are known: those stay as they are
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) linked: bool,
+    /// Another name that the same file had and still has
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) shares: Option<Spelled>,
 }
 
 /// The words on files that had other names, if there were any: one for all, since there may be

@@ -7,6 +7,7 @@ mod conclude;
 mod draft;
 mod large;
 mod log;
+mod names;
 mod pack;
 mod plan;
 mod record;

@@ -1,6 +1,7 @@
 //! What an undo would do: which calls are meant, and whether everything still is as they left it.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use rustix::fs::{AtFlags, statat};
 
 use super::conclude::is_same;
 use super::log::{self, Lost};
+use super::names::is_still;
 use super::pack::Packed;
 use super::restore::{LOOK, folder_again, unreadable};
 use super::{Checkpoint, Checkpoints, Stored};
@@ -49,6 +51,8 @@ pub struct Back {
     pub(super) root: usize,
     pub(super) change: Change,
     pub(super) content: Content,
+    /// Another name of the same file, which has it still
+    pub(super) shares: Option<PathBuf>,
 }
 
 /// Where the content of before is.
@@ -95,6 +99,7 @@ struct Span {
     content: Content,
     lost: Option<String>,
     linked: bool,
+    shares: Option<PathBuf>,
 }
 
 impl Checkpoints {
@@ -157,10 +162,17 @@ impl Checkpoints {
                 conflicts.push(absolute());
                 continue;
             }
-            if span.linked {
+            let before = span.oldest_before.as_ref();
+            let shares = match (&span.shares, before) {
+                (Some(other), Some(before)) => {
+                    let other = trees.state(root, other).map_err(unreadable)?;
+                    other.is_some_and(|other| is_still(before, &other))
+                }
+                _ => true,
+            };
+            if span.linked || !shares {
                 linked.push(absolute());
             }
-            let before = span.oldest_before.as_ref();
             if let Some(why) = before.and_then(State::not_ours_to_give) {
                 lost.push(Lost::for_good(absolute(), why));
             }
@@ -172,6 +184,7 @@ impl Checkpoints {
                     after: span.oldest_before,
                 },
                 content: span.content,
+                shares: span.shares.filter(|_| shares),
             });
         }
         if !conflicts.is_empty() {
@@ -295,6 +308,7 @@ fn spans(
                             content,
                             lost: done.lost.clone(),
                             linked: done.linked,
+                            shares: done.shares.as_ref().map(|path| path.0.clone()),
                         },
                     );
                 }
@@ -307,6 +321,7 @@ fn spans(
                     span.content = content;
                     span.lost = done.lost.clone();
                     span.linked = done.linked;
+                    span.shares = done.shares.as_ref().map(|path| path.0.clone());
                 }
             }
         }
@@ -358,21 +373,24 @@ impl Trees {
 
     /// What is at a place now, with the digest of its content.
     fn state(&mut self, root: usize, path: &Path) -> io::Result<Option<State>> {
-        let Ok((folder, name)) = self.0[root].parent(path) else {
-            return Ok(None);
-        };
-        let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
-            return Ok(None);
-        };
-        let mut state = State::of(&stat);
-        if matches!(state.kind, Kind::File | Kind::Link) {
-            state.digest = digest(folder, name, state.kind).ok();
-        }
-        if state.kind != Kind::Other {
-            state.attributes = attributes(folder, name);
-        }
-        Ok(Some(state))
+        Ok(self.0[root]
+            .parent(path)
+            .ok()
+            .and_then(|(folder, name)| state(folder, name)))
     }
+}
+
+/// What has a name in a folder now, with the digest of its content.
+pub(super) fn state(folder: &OwnedFd, name: &OsStr) -> Option<State> {
+    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let mut state = State::of(&stat);
+    if matches!(state.kind, Kind::File | Kind::Link) {
+        state.digest = digest(folder, name, state.kind).ok();
+    }
+    if state.kind != Kind::Other {
+        state.attributes = attributes(folder, name);
+    }
+    Some(state)
 }
 
 fn changed_since(conflicts: &[PathBuf]) -> ToolError {

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::large::{self, Digest, Refused};
 use super::log::{self, Line, Lost, Writer};
+use super::names::is_linked;
 use super::pack::{Pack, Packed, SMALL};
 use super::{Checkpoints, Head};
 use crate::place::{Kind, State, Tree, attributes, names, open_file, open_folder};
@@ -45,8 +46,6 @@ pub(super) struct Entry {
     pub(super) inode: Option<Inode>,
     /// Where in the pack its content is, if it is there
     pub(super) packed: Option<Packed>,
-    /// It was a file with other names, which are not known
-    pub(super) linked: bool,
     /// All that it held is named too
     pub(super) deep: bool,
     pub(super) lost: Option<String>,
@@ -57,13 +56,15 @@ pub(super) struct Entry {
 pub(crate) struct Recorder {
     store: Checkpoints,
     pub(super) head: Head,
-    trees: Vec<Tree>,
+    pub(super) trees: Vec<Tree>,
     /// Made with the first entry: most commands change nothing
     pub(super) log: Option<Writer>,
     pub(super) entries: Vec<Entry>,
     pub(super) by_place: HashMap<(usize, PathBuf), usize>,
+    /// Files with several names, by the first that was noted
+    pub(super) by_inode: HashMap<Inode, usize>,
     /// Files that moved: their contents are kept when something happens to them
-    unkept: HashMap<Inode, Vec<usize>>,
+    pub(super) unkept: HashMap<Inode, Vec<usize>>,
     /// Bytes that this call may still have kept
     left: u64,
     /// Small contents, once there are any
@@ -90,6 +91,7 @@ impl Recorder {
             log: None,
             entries: Vec::new(),
             by_place: HashMap::new(),
+            by_inode: HashMap::new(),
             unkept: HashMap::new(),
             pack: None,
             unsynced: Vec::new(),
@@ -117,7 +119,6 @@ impl Recorder {
                 inode: device.zip(number),
                 before: before.state,
                 packed: before.packed,
-                linked: false,
                 deep: before.deep,
                 lost: before.lost,
             });
@@ -176,14 +177,19 @@ impl Recorder {
             Some(number) => number,
             None if self.was_absent(root, path) => self.add(root, path, None)?,
             None => {
-                if found.is_none() {
-                    self.note_missing_parents(root, path)?;
+                let twin = found.as_ref().and_then(|(_, stat)| self.twin(stat));
+                match (&found, twin) {
+                    (_, Some(first)) => self.add_twin(root, path, first)?,
+                    (Some((folder, stat)), None) => {
+                        let number = self.add(root, path, found.as_ref())?;
+                        self.content(number, folder, path, stat, touch)?;
+                        number
+                    }
+                    (None, _) => {
+                        self.note_missing_parents(root, path)?;
+                        self.add(root, path, None)?
+                    }
                 }
-                let number = self.add(root, path, found.as_ref())?;
-                if let Some((folder, stat)) = &found {
-                    self.content(number, folder, path, stat, touch)?;
-                }
-                number
             }
         };
         if self.entries[number].deep || !self.is_folder_before(number) {
@@ -299,8 +305,11 @@ impl Recorder {
             }
             state
         });
-        let linked =
-            found.is_some_and(|(_, stat)| stat.st_nlink > 1 && State::of(stat).kind == Kind::File);
+        if let Some((_, stat)) = found
+            && is_linked(stat)
+        {
+            self.by_inode.entry(inode(stat)).or_insert(number);
+        }
         self.log()?.add(&Line::Before {
             root,
             path: path.to_owned(),
@@ -312,7 +321,6 @@ impl Recorder {
             before,
             inode: found.map(|(_, stat)| inode(stat)),
             packed: None,
-            linked,
             deep: false,
             lost: None,
         });
@@ -435,7 +443,7 @@ impl Recorder {
         Ok(())
     }
 
-    fn log(&mut self) -> io::Result<&mut Writer> {
+    pub(super) fn log(&mut self) -> io::Result<&mut Writer> {
         if self.log.is_none() {
             self.log = Some(self.store.new_log(&self.head)?);
         }

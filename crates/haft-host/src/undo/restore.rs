@@ -2,6 +2,8 @@
 //! noted like any other call's, so that an undo can be undone. What is to be put back stands in a
 //! plan already.
 
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};
 use std::os::fd::OwnedFd;
@@ -9,15 +11,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use haft_core::{ErrorCode, KeptChanges, KeptResult, ToolError};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{AtFlags, FlockOperation, flock, linkat, unlinkat};
 
 use super::large::{hex, private_folder};
 use super::log::Mark;
+use super::names::is_still;
 use super::pack;
-use super::plan::{Back, Content, Trees, UndoPlan};
+use super::plan::{Back, Content, Trees, UndoPlan, state};
 use super::record::Touch;
 use super::{Checkpoints, Recorded, remove_folder};
-use crate::place::{self, Change, Kind, Source, Tree, lay_file, lay_link, open_file};
+use crate::place::{self, Change, Kind, Source, State, Tree, lay_file, lay_link, open_file};
 
 /// What to do when somebody else was there.
 pub(super) const LOOK: &str = "look at the file, and undo by hand what is still wanted";
@@ -70,7 +73,8 @@ impl Checkpoints {
         let changes: Vec<Change> = back.iter().map(|one| one.change.clone()).collect();
         let mut source = Kept {
             checkpoints: self,
-            contents: back.iter().map(|one| &one.content).collect(),
+            back,
+            laid: HashMap::new(),
             trees: Trees::new(roots).map_err(unreadable)?,
         };
         let tree = folder_again(handle).map(Tree::of).map_err(unreadable)?;
@@ -113,7 +117,9 @@ impl Checkpoints {
 /// Contents that were kept, or that lie elsewhere in the workspace.
 struct Kept<'a> {
     checkpoints: &'a Checkpoints,
-    contents: Vec<&'a Content>,
+    back: &'a [&'a Back],
+    /// Files with several names that lie beside already
+    laid: HashMap<u64, (State, String)>,
     trees: Trees,
 }
 
@@ -122,7 +128,60 @@ impl Source for Kept<'_> {
         let Some(after) = &change.after else {
             return Ok(());
         };
-        let mut file: Box<dyn KeptResult> = match self.contents.get(number) {
+        if after.links < 2 {
+            return self.lay_new(number, after, to, name);
+        }
+        if !self.lay_again(number, after, to, name) {
+            self.lay_new(number, after, to, name)?;
+        }
+        let laid = (after.clone(), name.to_owned());
+        self.laid.insert(after.inode(), laid);
+        Ok(())
+    }
+}
+
+impl Kept<'_> {
+    /// A file that is still there under another name gets this one again. False where it is not.
+    fn lay_again(&mut self, number: usize, after: &State, to: &OwnedFd, name: &str) -> bool {
+        let same = |one: &State| (one.digest, one.mode) == (after.digest, after.mode);
+        if let Some((_, laid)) = self.laid.get(&after.inode()).filter(|laid| same(&laid.0)) {
+            return linkat(to, laid.as_str(), to, name, AtFlags::empty()).is_ok();
+        }
+        let Some(back) = self.back.get(number) else {
+            return false;
+        };
+        let others = [
+            back.shares.as_ref().map(|path| (back.root, path)),
+            match &back.content {
+                Content::Lies(root, path) => Some((*root, path)),
+                _ => None,
+            },
+        ];
+        others.into_iter().flatten().any(|(root, path)| {
+            let Ok((folder, other)) = self.trees.0[root].parent(path) else {
+                return false;
+            };
+            if linkat(folder, other, to, name, AtFlags::empty()).is_err() {
+                return false;
+            }
+            // What has the name here nobody else can exchange.
+            let found = state(to, OsStr::new(name));
+            let still = found.is_some_and(|found| is_still(after, &found));
+            if !still {
+                let _ = unlinkat(to, name, AtFlags::empty());
+            }
+            still
+        })
+    }
+
+    fn lay_new(
+        &mut self,
+        number: usize,
+        after: &State,
+        to: &OwnedFd,
+        name: &str,
+    ) -> io::Result<()> {
+        let mut file: Box<dyn KeptResult> = match self.back.get(number).map(|back| &back.content) {
             Some(Content::Large(id, digest)) => {
                 let name = hex(digest);
                 let mut file = self.checkpoints.open(id, &name, &name)?;

@@ -53,6 +53,7 @@ mod tiny_disk;
 mod tool_search;
 mod trust;
 mod undo;
+mod undo_links;
 mod undo_marks;
 mod undo_swaps;
 mod variants;

@@ -743,8 +743,8 @@ fn attributes_of_folders_are_put_back() {
 #[test]
 fn other_names_of_a_file_are_named() {
     let place = at_level("shared");
-    for name in ["one", "two"] {
-        fs::hard_link(place.workspace.join("b.txt"), place.workspace.join(name)).unwrap();
+    for path in [place.workspace.join("one"), place.beside("outside")] {
+        fs::hard_link(place.workspace.join("b.txt"), path).unwrap();
     }
     let before = tree(&place.workspace);
     let line = json!({"command": "rm b.txt one a.txt"});
