@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use super::lay::{set_attributes, set_mode};
+use super::lay::{set_attributes, set_mode, set_time};
 use super::state::{Attribute, Kind, Moved, State, digest, path_bytes};
 use super::tree::{Tree, names, open_file, open_folder};
 
@@ -46,6 +46,13 @@ enum Step {
         path: PathBuf,
         from: u32,
         to: u32,
+    },
+    /// Let a folder have been changed at this time
+    SetTime {
+        #[serde(with = "path_bytes")]
+        path: PathBuf,
+        from: (i64, i64),
+        to: (i64, i64),
     },
     /// Attach to a folder what it had, and nothing else
     SetAttributes {
@@ -235,6 +242,7 @@ fn steps(changes: &[Change]) -> Vec<Step> {
     let is_folder = |state: &Option<State>| state.as_ref().is_some_and(|s| s.kind == Kind::Folder);
     let (mut away, mut removed, mut made) = (Vec::new(), Vec::new(), Vec::new());
     let (mut placed, mut marks, mut modes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut times = Vec::new();
     for (number, change) in changes.iter().enumerate() {
         let path = change.path.clone();
         let (was, is) = (is_folder(&change.before), is_folder(&change.after));
@@ -268,6 +276,11 @@ fn steps(changes: &[Change]) -> Vec<Step> {
                         to: after.attributes.clone(),
                     });
                 }
+                times.push(Step::SetTime {
+                    path: path.clone(),
+                    from: from.map_or(after.modified(), State::modified),
+                    to: after.modified(),
+                });
                 modes.push(Step::SetMode {
                     path,
                     from: from.map_or(NEW_FOLDER, |from| from.mode),
@@ -282,7 +295,9 @@ fn steps(changes: &[Change]) -> Vec<Step> {
     removed.sort_by_key(|step| std::cmp::Reverse(step.depth()));
     modes.sort_by_key(|step| std::cmp::Reverse(step.depth()));
     made.sort_by_key(Step::depth);
-    [away, removed, made, placed, marks, modes].concat()
+    // Times before modes: what is in a folder that is closed cannot be reached.
+    times.extend(modes);
+    [away, removed, made, placed, marks, times].concat()
 }
 
 /// Until everything is in it.
@@ -296,6 +311,7 @@ impl Step {
             | Step::MakeFolder(path)
             | Step::Place(path, _)
             | Step::SetMode { path, .. }
+            | Step::SetTime { path, .. }
             | Step::SetAttributes { path, .. } => path,
         }
     }
@@ -408,6 +424,11 @@ impl<'a> Work<'a> {
                 renameat_with(&self.new, from, folder, name, RenameFlags::NOREPLACE)
             }
             Step::SetMode { to, .. } => set_mode(folder, name, *to),
+            // Only its owner can; the folder is what it should be all the same.
+            Step::SetTime { to, .. } => match set_time(folder, name, *to) {
+                Err(Errno::PERM) => Ok(()),
+                done => done,
+            },
             Step::SetAttributes { to, .. } => set_attributes(folder, name, to),
         };
         done.map_err(|error| failed()(error.into()))
@@ -447,6 +468,9 @@ impl<'a> Work<'a> {
                 }
                 Step::SetMode { from, .. } => {
                     let _ = set_mode(folder, name, *from);
+                }
+                Step::SetTime { from, .. } => {
+                    let _ = set_time(folder, name, *from);
                 }
                 Step::SetAttributes { from, .. } => {
                     let _ = set_attributes(folder, name, from);

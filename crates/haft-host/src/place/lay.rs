@@ -7,8 +7,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, fchmod, fchown,
-    fremovexattr, fsetxattr, futimens, openat, symlinkat,
+    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags, chmodat, fchmod,
+    fchown, fremovexattr, fsetxattr, futimens, openat, symlinkat, utimensat,
 };
 use rustix::io::Errno;
 
@@ -58,6 +58,25 @@ pub(crate) fn attach(handle: impl AsFd, wanted: &[Attribute]) -> Vec<String> {
         })
         .map(|(name, _)| name.clone())
         .collect()
+}
+
+/// When a folder was last changed, without following a link that took its name.
+pub(super) fn set_time(
+    folder: &OwnedFd,
+    name: &OsStr,
+    (seconds, nanoseconds): (i64, i64),
+) -> rustix::io::Result<()> {
+    let times = Timestamps {
+        last_access: Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_OMIT,
+        },
+        last_modification: Timespec {
+            tv_sec: seconds,
+            tv_nsec: nanoseconds,
+        },
+    };
+    utimensat(folder, name, &times, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// A link under a name in a folder.

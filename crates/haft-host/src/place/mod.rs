@@ -52,6 +52,16 @@ impl Change {
         names
     }
 
+    /// When it would have been changed, in seconds since 1970, where that is all that is new.
+    pub fn time(&self) -> Option<i64> {
+        let (before, after) = (self.before.as_ref()?, self.after.as_ref()?);
+        let content = |state: &State| (state.kind, state.digest);
+        let set = content(before) == content(after)
+            && after.kind != Kind::Link
+            && before.modified() != after.modified();
+        set.then(|| after.modified().0)
+    }
+
     pub fn verb(&self) -> Verb {
         match (&self.before, &self.after) {
             (None, _) => Verb::Added,

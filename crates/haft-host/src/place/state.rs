@@ -142,6 +142,11 @@ impl State {
     pub(crate) fn modified(&self) -> (i64, i64) {
         self.modified
     }
+
+    /// Whether its time was set: whatever else changes something gives it this time and that.
+    pub(crate) fn is_dated(&self) -> bool {
+        self.modified != self.changed
+    }
 }
 
 fn may_give_capabilities() -> bool {

@@ -1,15 +1,17 @@
 //! What a trial changed, read from the layer that took the writes and compared with what lies
 //! beneath it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, chmodat, fgetxattr, fstat, statat};
+use serde::{Deserialize, Serialize};
 
 use crate::place::{
-    CAPABILITIES, Change, Kind, SET_ID, State, attributes, digest, names, open_folder,
+    CAPABILITIES, Change, Kind, SET_ID, State, attributes, digest, names, open_folder, path_bytes,
 };
 use crate::sandbox::{PROJECT_CONFIG, is_placeholder};
 
@@ -23,12 +25,38 @@ pub(crate) struct Found {
     /// Pipes, sockets, devices, a new config of haft's, and that a program runs as its owner or
     /// with capabilities: none of it is carried over
     pub(crate) left_out: Vec<PathBuf>,
+    /// Names that are to be names of one file
+    pub(crate) links: Vec<Link>,
+    names: BTreeMap<u64, Names>,
+}
+
+/// A name that is to be another name of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Link {
+    #[serde(with = "path_bytes")]
+    pub(crate) name: PathBuf,
+    #[serde(with = "path_bytes")]
+    pub(crate) of: PathBuf,
+}
+
+/// The names of one file in the upper layer.
+#[derive(Debug, Default)]
+struct Names {
+    changed: Vec<PathBuf>,
+    unchanged: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Changed {
+    Yes,
+    No,
 }
 
 /// Compare the upper layer with the workspace beneath it.
 pub(crate) fn find(upper: &OwnedFd, lower: &OwnedFd) -> io::Result<Found> {
     let mut found = Found::default();
     found.walk(upper, Some(lower), Path::new(""))?;
+    found.links = found.links();
     Ok(found)
 }
 
@@ -106,8 +134,11 @@ impl Found {
         let inherited = fstat(upper)?.st_mode & SET_ID;
         let had = before.as_ref().filter(|_| was_folder);
         self.strip(path, &mut after, inherited | had.map_or(0, |old| old.mode));
-        let same = |old: &State| (old.mode, &old.attributes) == (after.mode, &after.attributes);
-        if !had.is_some_and(same) {
+        let about = |one: &State| (one.mode, one.attributes.clone());
+        let same = had.is_some_and(|old| about(old) == about(&after));
+        // What comes and goes in a folder gives it another time by itself.
+        let dated = had.is_some_and(|old| old.modified() != after.modified()) && after.is_dated();
+        if !same || dated {
             self.note(path, before, Some(after));
         }
         self.walk(&open_folder(upper, name)?, beneath.as_ref(), path)
@@ -139,13 +170,48 @@ impl Found {
             .as_ref()
             .filter(|old| content(old) == content(&after));
         self.strip_capabilities(path, &mut after, had);
-        let same = |old: &State| (old.mode, &old.attributes) == (after.mode, &after.attributes);
-        if had.is_some_and(same) {
+        let time = |one: &State| (one.kind != Kind::Link).then(|| one.modified());
+        let about = |one: &State| (one.mode, one.attributes.clone(), time(one));
+        if had.is_some_and(|old| about(old) == about(&after)) {
+            self.link(path, &after, Changed::No);
             return Ok(());
         }
+        let others = before.as_ref().is_some_and(|old| old.links > 1);
+        if others && had.is_none() {
+            let told = format!("{} (under its other names, hard links)", path.display());
+            self.left_out.push(told.into());
+        }
+        self.link(path, &after, Changed::Yes);
         self.strip(path, &mut after, 0);
         self.note(path, before, Some(after));
         Ok(())
+    }
+
+    /// Files with several names: those that stay as they are give the others something to join.
+    fn link(&mut self, path: &Path, after: &State, changed: Changed) {
+        if after.links < 2 {
+            return;
+        }
+        let names = self.names.entry(after.inode()).or_default();
+        match changed {
+            Changed::Yes => names.changed.push(path.to_owned()),
+            Changed::No => names.unchanged = Some(path.to_owned()),
+        }
+    }
+
+    /// Which changed names join one that is not, and which join each other.
+    fn links(&self) -> Vec<Link> {
+        let mut links = Vec::new();
+        for names in self.names.values() {
+            let first = names.unchanged.iter().chain(&names.changed).next();
+            for name in &names.changed {
+                links.extend(first.filter(|first| *first != name).map(|first| Link {
+                    name: name.clone(),
+                    of: first.clone(),
+                }));
+            }
+        }
+        links
     }
 
     /// The same for capabilities: a content has those that it had.

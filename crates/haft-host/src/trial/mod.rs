@@ -3,6 +3,7 @@
 
 mod changes;
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
@@ -13,14 +14,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haft_core::ToolError;
-use rustix::fs::{FlockOperation, flock, readlinkat};
+use rustix::fs::{AtFlags, FlockOperation, flock, linkat, readlinkat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use changes::Link;
 #[cfg(test)]
 pub(crate) use changes::find;
 
 use crate::place::{
-    self, Change, JOURNAL, Kind, Source, State, Tree, lay_file, lay_link, open_file, path_bytes,
+    self, Change, JOURNAL, Kind, Source, State, Tree, attributes, digest, lay_file, lay_link,
+    open_file, path_bytes,
 };
 use crate::sandbox::{OverlayDirs, may_become_repository, sanitize_repository};
 
@@ -49,6 +53,7 @@ pub struct Trial {
     /// Pipes, sockets, devices, a new config of haft's, what a new repository would run, and that a
     /// program runs as its owner or with capabilities: they stay behind
     pub left_out: Vec<PathBuf>,
+    links: Vec<Link>,
     dir: PathBuf,
     _lock: File,
 }
@@ -72,6 +77,8 @@ struct Record {
     workspace: PathBuf,
     changes: Vec<Change>,
     left_out: Vec<String>,
+    #[serde(default)]
+    links: Vec<Link>,
 }
 
 impl Trials {
@@ -142,6 +149,7 @@ impl Trials {
             workspace: record.workspace,
             changes: record.changes,
             left_out: record.left_out.into_iter().map(PathBuf::from).collect(),
+            links: record.links,
             dir,
             _lock: lock,
         })
@@ -205,6 +213,7 @@ impl Begun {
                 .map(|path| path.to_string_lossy().into_owned())
                 .collect(),
             changes: found.changes,
+            links: found.links,
         };
         fs::write(self.dir.join(RECORD), serde_json::to_vec(&record)?)?;
         self.kept = true;
@@ -213,6 +222,7 @@ impl Begun {
             workspace: record.workspace,
             changes: record.changes,
             left_out: found.left_out,
+            links: record.links,
             dir: self.dir.clone(),
             _lock: self.lock.try_clone()?,
         })
@@ -234,7 +244,9 @@ impl Trial {
             ToolError::failed(format!("the trial cannot be applied: {error}")).caused_by(error)
         };
         let tree = Tree::open(&self.workspace).map_err(broken)?;
-        let mut upper = Upper(Tree::open(&self.dir.join(UPPER)).map_err(broken)?);
+        let upper = Tree::open(&self.dir.join(UPPER)).map_err(broken)?;
+        let lower = tree.again().map_err(broken)?;
+        let mut upper = Upper::new(upper, lower, &self.links);
         place::apply(tree, &self.dir, &self.changes, &mut upper)
             .map_err(|stopped| stopped.told("the trial", AGAIN))?;
         remove(&self.dir);
@@ -288,15 +300,75 @@ impl Trial {
 /// What to do when the workspace is no longer as a trial saw it.
 const AGAIN: &str = "run the command again to see what it does now";
 
-/// The layer that took a trial's writes.
-pub(crate) struct Upper(pub(crate) Tree);
+impl Trial {
+    /// The file that a name would be another name of.
+    pub fn link_to(&self, change: &Change) -> Option<&Path> {
+        let link = self.links.iter().find(|link| link.name == change.path)?;
+        Some(&link.of)
+    }
+}
 
-impl Source for Upper {
+/// The layer that took a trial's writes.
+pub(crate) struct Upper<'a> {
+    upper: Tree,
+    /// The workspace beneath it
+    lower: Tree,
+    links: &'a [Link],
+    /// What lies beside already, by its place
+    laid: HashMap<PathBuf, String>,
+}
+
+impl<'a> Upper<'a> {
+    pub(crate) fn new(upper: Tree, lower: Tree, links: &'a [Link]) -> Self {
+        Upper {
+            upper,
+            lower,
+            links,
+            laid: HashMap::new(),
+        }
+    }
+
+    /// Another name of a file that lies beside already, or that is in the workspace as the trial
+    /// saw it. Anything else there is a conflict.
+    fn lay_link_to(
+        &mut self,
+        of: &Path,
+        after: &State,
+        to: &OwnedFd,
+        name: &str,
+    ) -> io::Result<()> {
+        if let Some(laid) = self.laid.get(of) {
+            return linkat(to, laid.as_str(), to, name, AtFlags::empty()).map_err(io::Error::from);
+        }
+        let (folder, other) = self.lower.parent(of)?;
+        linkat(folder, other, to, name, AtFlags::empty())?;
+        let name = OsStr::new(name);
+        let now = State::at(to, name)?;
+        let same = now.is_some_and(|now| {
+            (now.kind, now.mode) == (after.kind, after.mode)
+                && digest(to, name, now.kind).ok() == after.digest
+                && attributes(to, name) == after.attributes
+        });
+        match same {
+            true => Ok(()),
+            false => Err(Errno::EXIST.into()),
+        }
+    }
+}
+
+impl Source for Upper<'_> {
     fn lay(&mut self, _: usize, change: &Change, to: &OwnedFd, name: &str) -> io::Result<()> {
         let Some(after) = &change.after else {
             return Ok(());
         };
-        let (folder, own_name) = self.0.parent(&change.path)?;
+        let link = self.links.iter().find(|link| link.name == change.path);
+        if let Some(link) = link {
+            return self.lay_link_to(&link.of, after, to, name);
+        }
+        if after.links > 1 {
+            self.laid.insert(change.path.clone(), name.to_owned());
+        }
+        let (folder, own_name) = self.upper.parent(&change.path)?;
         if after.kind == Kind::Link {
             let target = readlinkat(folder, own_name, Vec::new())?;
             return lay_link(target.as_bytes(), to, name);

@@ -2,7 +2,7 @@
 //! line would have changed itself.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use haft_core::ErrorCode;
@@ -14,7 +14,11 @@ use crate::fixture::{Fixture, runtime};
 const LINES: &[(&str, usize)] = &[
     ("true", 0),
     ("cat src/a.txt", 0),
-    ("touch src/a.txt", 0),
+    ("touch src/a.txt", 1),
+    ("touch -d @1000000000 src/a.txt src/deep", 2),
+    ("touch -d @1000000000 src && echo new > n", 2),
+    ("mkdir m && echo 1 > m/f && touch -d @1000000000 m m/f", 2),
+    ("echo new > src/n && touch -d @1000000000 src", 2),
     ("echo new > n", 1),
     ("echo more >> src/a.txt", 1),
     ("rm src/a.txt", 1),
@@ -34,6 +38,9 @@ const LINES: &[(&str, usize)] = &[
     ("rm src/to && echo file > src/to", 1),
     ("rm src/to && mkdir src/to && echo 1 > src/to/f", 2),
     ("ln src/a.txt src/hard", 1),
+    ("ln src/a.txt src/hard && echo more >> src/hard", 2),
+    ("echo 1 > x && ln x y && ln y src/z", 3),
+    ("ln src/a.txt h && ln src/a.txt i && chmod 700 src", 3),
     ("cp -r src copy && rm -r src/deep", 10),
     ("for i in 1 2 3; do echo $i > f$i; done; rm f2", 2),
     (
@@ -91,7 +98,14 @@ fn listing(root: &Path) -> Vec<String> {
             };
             let name = path.strip_prefix(root).unwrap().to_owned();
             let mode = found.permissions().mode() & 0o7777;
-            lines.push(format!("{name:?} {mode:o} {content}"));
+            let links = if found.is_file() { found.nlink() } else { 0 };
+            // Any other time is the one of the run.
+            let old = if found.mtime() == 1_000_000_000 {
+                "old"
+            } else {
+                ""
+            };
+            lines.push(format!("{name:?} {mode:o} {links} {old} {content}"));
         }
     }
     lines.sort();

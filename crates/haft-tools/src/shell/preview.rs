@@ -90,6 +90,12 @@ pub(super) fn listed(trial: &Trial) -> Vec<Value> {
         if !attributes.is_empty() {
             one["attributes"] = attributes.into();
         }
+        if let Some(time) = change.time() {
+            one["modified"] = time.into();
+        }
+        if let Some(other) = trial.link_to(change) {
+            one["linkTo"] = other.to_string_lossy().into();
+        }
         one
     };
     trial.changes.iter().map(one).collect()
@@ -146,6 +152,12 @@ fn line(trial: &Trial, change: &Change) -> String {
     if !attributes.is_empty() {
         let names = attributes.join(", ").escape_debug().to_string();
         line.push_str(&format!(" (attributes {names})"));
+    }
+    if let Some(time) = change.time() {
+        line.push_str(&format!(" (time set to @{time})"));
+    }
+    if let Some(other) = trial.link_to(change) {
+        line.push_str(&format!(" (hard link to {})", other.display()));
     }
     line
 }

@@ -12,6 +12,7 @@ mod config;
 mod crowd;
 mod cut_log;
 mod denied_paths;
+mod dry_runs;
 mod faults;
 mod file_faults;
 mod flags;

@@ -78,8 +78,9 @@ fn listing(root: &Path) -> Vec<String> {
     lines
 }
 
-fn upper(fixture: &Fixture) -> Upper {
-    Upper(Tree::open(&fixture.trial.join("upper")).unwrap())
+fn upper(fixture: &Fixture) -> Upper<'static> {
+    let open = |path: &Path| Tree::open(path).unwrap();
+    Upper::new(open(&fixture.trial.join("upper")), open(&fixture.work), &[])
 }
 
 fn apply(fixture: &Fixture, changes: &[Change]) -> Result<(), Stopped> {
@@ -252,7 +253,7 @@ fn a_crash_at_any_step_is_undone() {
 }
 
 /// Lays so many things, then the disk is full.
-struct Full(Upper, usize);
+struct Full(Upper<'static>, usize);
 
 impl Source for Full {
     fn lay(&mut self, number: usize, change: &Change, to: &OwnedFd, name: &str) -> io::Result<()> {
