@@ -162,12 +162,12 @@ fn line(trial: &Trial, change: &Change) -> String {
     line
 }
 
-/// The changed and added files as diffs, as far as they are text and there is room.
+/// The files as diffs, as far as they are text and there is room.
 fn diff(trial: &Trial) -> String {
     let mut all = String::new();
     let mut missing = 0;
     for change in &trial.changes {
-        if kind(change) != "file" || change.verb() == Verb::Deleted {
+        if kind(change) != "file" {
             continue;
         }
         let Some(text) = file_diff(trial, change).filter(|_| all.len() < DIFF_LIMIT) else {
@@ -202,7 +202,10 @@ fn file_diff(trial: &Trial, change: &Change) -> Option<String> {
         return None;
     }
     let before = String::from_utf8(before.unwrap_or_default()).ok()?;
-    let after = String::from_utf8(after?).ok()?;
+    let after = match change.verb() {
+        Verb::Deleted => String::new(),
+        Verb::Added | Verb::Changed => String::from_utf8(after?).ok()?,
+    };
     if before.contains('\0') || after.contains('\0') {
         return None;
     }
@@ -210,14 +213,17 @@ fn file_diff(trial: &Trial, change: &Change) -> Option<String> {
 }
 
 fn unified(path: &Path, before: &str, after: &str, verb: Verb) -> String {
-    let old = match verb {
-        Verb::Added => "/dev/null".to_owned(),
-        Verb::Changed | Verb::Deleted => format!("a/{}", path.display()),
+    let (old, new) = (
+        format!("a/{}", path.display()),
+        format!("b/{}", path.display()),
+    );
+    let (old, new) = match verb {
+        Verb::Added => ("/dev/null", new.as_str()),
+        Verb::Changed => (old.as_str(), new.as_str()),
+        Verb::Deleted => (old.as_str(), "/dev/null"),
     };
     let diff = TextDiff::configure()
         .timeout(Duration::from_millis(200))
         .diff_lines(before, after);
-    diff.unified_diff()
-        .header(&old, &format!("b/{}", path.display()))
-        .to_string()
+    diff.unified_diff().header(old, new).to_string()
 }

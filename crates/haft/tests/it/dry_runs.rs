@@ -60,3 +60,21 @@ fn a_name_of_something_else_is_a_conflict() {
     assert_eq!(verdict(&commit(&place, &outcome)), "conflict");
     assert!(!place.workspace.join("hard").exists());
 }
+
+#[test]
+fn what_would_be_deleted_is_shown() {
+    let place = furnished();
+    place.file(".env", "KEY=hidden\n");
+    place.file("long.txt", "line\n".repeat(100_000));
+    let outcome = tried(&place, "rm -r a.txt src/deep .env long.txt");
+    let diff = outcome["structured"]["diff"].as_str().unwrap();
+    assert!(
+        diff.contains("--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"),
+        "{diff}"
+    );
+    assert!(
+        !diff.contains("hidden") && !diff.contains("line\n"),
+        "{diff}"
+    );
+    assert!(diff.contains("[3 files without a diff"), "{diff}");
+}
