@@ -253,6 +253,14 @@ impl Workspace {
     /// The same for a file that is to be written.
     fn resolve_for_writing(&self, path: &str) -> Result<Resolved, ToolError> {
         let resolved = self.resolve(path)?;
+        let slashed = path.ends_with('/') || path.ends_with("/.");
+        if slashed && !resolved.relative.as_os_str().is_empty() {
+            return Err(ToolError::input_invalid(format!(
+                "a folder is meant where the path ends in a slash: `{}`",
+                clipped(path)
+            ))
+            .hint("name a file; folders on the way to it are made"));
+        }
         self.expect_writable(&resolved, path)?;
         Ok(resolved)
     }

@@ -34,6 +34,7 @@ mod memory_care;
 mod meta;
 mod must_show;
 mod names;
+mod odd_texts;
 mod older_store;
 mod once;
 mod outcomes;
