@@ -1,5 +1,6 @@
 //! Editing: read a whole text, give it back changed, and refuse if it moved in between.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
@@ -35,6 +36,16 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// A text of it as it can be shown.
+    pub fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.form.shown(text)
+    }
+
+    /// Why a text may not be found in it that seems to be there, if there is a reason.
+    pub fn strangeness(&self) -> Option<String> {
+        self.form.strangeness()
+    }
+
     /// The bytes of a changed text in the encoding of the old one.
     pub fn encode(&self, place: &Resolved, after: &str) -> Result<Vec<u8>, ToolError> {
         self.form.encode(after).map_err(|missing| {

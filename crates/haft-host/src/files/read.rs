@@ -259,6 +259,7 @@ fn read_foreign(
     let hash = blake3::hash(&content);
     let (text, form) = encoding::decode(content)
         .map_err(|content| other_encoding(path, opened.size, first_bad_line(&content)))?;
+    let text = form.shown(&text);
     let all = text.lines().count() as u64;
     let skipped = range.offset.min(all);
     let wanted = range.limit.unwrap_or(u64::MAX);

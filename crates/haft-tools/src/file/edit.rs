@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use haft_core::{
     Effects, Output, Repeat, Risk, Tool, ToolContext, ToolError, ToolResult, ToolSpec,
 };
-use haft_host::{EditFiles, Resolved};
+use haft_host::{EditFiles, Resolved, Snapshot};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -103,7 +103,7 @@ impl Tool for Edit {
         let place = self.place(files)?;
         let changes = self.changes()?;
         let before = files.read(place, cx).await?;
-        let (after, replacements) = apply(&before.text, &changes)?;
+        let (after, replacements) = changed(&before, &changes)?;
         let lost = files.replace(place, &before, after, cx).await?;
         let path = place.path().to_string_lossy();
         let noun = if replacements == 1 {
@@ -123,8 +123,13 @@ impl Tool for Edit {
             return Ok(output);
         }
         let before = files.read(place, cx).await?;
-        let (after, _) = apply(&before.text, &changes)?;
-        Ok(diff::preview(place, Some(before.text.as_bytes()), &after))
+        let (after, _) = changed(&before, &changes)?;
+        let shown = before.shown(&before.text);
+        Ok(diff::preview(
+            place,
+            Some(shown.as_bytes()),
+            &before.shown(&after),
+        ))
     }
 }
 
@@ -154,6 +159,19 @@ impl Edit {
 fn missing(field: &str) -> ToolError {
     ToolError::input_invalid(format!("`{field}` is missing"))
         .hint("give `search` and `replace`, or a list of both in `edits`")
+}
+
+/// The same as [`apply`]; what is not found in a file that is not plain UTF-8 may be there in
+/// other bytes.
+fn changed(before: &Snapshot, changes: &[Change]) -> Result<(String, usize), ToolError> {
+    apply(&before.text, changes).map_err(|mut error| {
+        let missing = changes.iter().any(|one| !before.text.contains(&one.search));
+        if let Some(why) = before.strangeness().filter(|_| missing) {
+            let hint = error.hint.take().unwrap_or_default();
+            error.hint = Some(format!("{why}; {}", before.shown(&hint)));
+        }
+        error
+    })
 }
 
 /// The text after all changes, and how many replacements that took.
