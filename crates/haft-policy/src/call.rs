@@ -145,7 +145,10 @@ impl<'a> CallFacts<'a> {
                         tree: *tree,
                     },
                     false => {
-                        let path = self.path(folder, named.text);
+                        let path = match named.how {
+                            Use::WritesName => self.name(folder, named.text),
+                            _ => self.path(folder, named.text),
+                        };
                         Target::Path(if *tree {
                             Resource::Tree(path)
                         } else {
@@ -188,6 +191,19 @@ impl<'a> CallFacts<'a> {
                 (self.resolve)(home, if rest.is_empty() { "." } else { rest })
             }
             _ => (self.resolve)(folder, word),
+        }
+    }
+
+    /// The same for a name that is not followed itself, only the folders on the way to it.
+    fn name(&self, folder: &Path, word: &str) -> PathBuf {
+        let (before, name) = word.rsplit_once('/').map_or(("", word), |(before, name)| {
+            // Of `/x` the folder is the slash.
+            (&word[..before.len() + 1], name)
+        });
+        match (before, name) {
+            (_, "" | "." | ".." | "~") => self.path(folder, word),
+            ("", name) => folder.join(name),
+            (before, name) => self.path(folder, before).join(name),
         }
     }
 
@@ -266,7 +282,7 @@ fn what_happens(how: Use) -> &'static [Happens] {
     const READ: Option<Mode> = Some(Mode::Read);
     const WRITE: Option<Mode> = Some(Mode::Write);
     match how {
-        Use::Writes => &[(Mode::Write, true, true, WRITE)],
+        Use::Writes | Use::WritesName => &[(Mode::Write, true, true, WRITE)],
         Use::WritesFile => &[(Mode::Write, false, true, WRITE)],
         Use::Reads => &[(Mode::Read, false, true, READ)],
         // Nobody learns a secret by the name of the file.

@@ -5,7 +5,7 @@
 use haft_core::Effects;
 
 use crate::command::{may_be, path_in};
-use crate::outputs::{outputs, values};
+use crate::outputs::{outputs, takes_the_name, values};
 use crate::scripts::{self, Opens};
 use crate::shell::{self, Command, Word, base, flags, has_letter, has_long};
 use crate::traps;
@@ -15,6 +15,8 @@ use crate::traps;
 pub(crate) enum Use {
     /// Changed, with everything below it
     Writes,
+    /// The same, of the name itself: where it is a link, that is not followed
+    WritesName,
     /// Changed, or something below it may be
     WritesFile,
     Reads,
@@ -311,6 +313,9 @@ fn changed<'a>(name: &str, changes: &Changes, known: &[&'a Word]) -> Vec<Named<'
                 .chain(read)
                 .collect()
         }
+        Changes::Every if matches!(name, "rm" | "rmdir" | "unlink") => {
+            words.map(|word| whole(word, Use::WritesName)).collect()
+        }
         Changes::Every | Changes::InPlace => words.map(|word| whole(word, Use::Writes)).collect(),
         Changes::Of => words
             .filter_map(|word| {
@@ -330,7 +335,10 @@ fn changed<'a>(name: &str, changes: &Changes, known: &[&'a Word]) -> Vec<Named<'
                 }
                 None => {
                     if let Some(last) = words.last_mut() {
-                        last.how = Use::Writes;
+                        last.how = match name == "ln" && takes_the_name(known) {
+                            true => Use::WritesName,
+                            false => Use::Writes,
+                        };
                     }
                 }
             }
@@ -514,6 +522,7 @@ mod tests {
                 .map(|one| {
                     let sign = match one.how {
                         Use::Writes => "w",
+                        Use::WritesName => "wn",
                         Use::WritesFile => "wf",
                         Use::Reads => "r",
                         Use::Lists => "l",
@@ -539,16 +548,21 @@ mod tests {
         check("git log --pat", "r*:.");
         check("cp -r a b", "r:a w:b r*:a");
         check("mv a b", "w:a w:b r:a r*:a");
+        check("ln -s a b", "r:a w:b r*:a");
+        check("ln -sfn a b", "r:a wn:b r*:a");
+        check("ln -s --no-targ a b", "r:a wn:b r*:a");
+        check("ln -s -Sn a b", "r:a w:b r*:a");
+        check("ln -s -- -n b", "w:b r*:.");
         check("tee -a /etc/x", "w:/etc/x");
-        check("/bin/rm -rf 'a b' c", "w:a b w:c");
+        check("/bin/rm -rf 'a b' c", "wn:a b wn:c");
         check("dd if=a of=/etc/x", "r:a w:/etc/x");
         check("sed s/a/b/ f", "r:f");
         check("sed -i s/a/b/ f", "w:s/a/b/ w:f");
         check("sed 'w x' f", "r:f wf:x");
         check("sed '1e id' f", "r:f w*:.");
         check("awk '{print > \"x\"}' f", "r:f wf:x");
-        check("sudo rm x && cat y", "?:rm ?:x w:x r:y");
-        check("rm g*", "w:g*");
+        check("sudo rm x && cat y", "?:rm ?:x wn:x r:y");
+        check("rm g*", "wn:g*");
         check("rm $x", "");
         check("grep x a", "r:a");
         check("grep -r x .", "r:. r*:.");

@@ -380,6 +380,18 @@ fn keeps_name(known: &[&Word]) -> bool {
     known.iter().any(by_letter) || has_long(known.iter().copied(), LONG)
 }
 
+/// Whether `ln` is told for certain to take the place of a link that leads to a folder, in place of
+/// a name in that folder. What follows `-S` or `--` may look like such an option and be none.
+pub(crate) fn takes_the_name(known: &[&Word]) -> bool {
+    let words = || known.iter().copied();
+    let told = has_letter(words(), &['n', 'T'])
+        || has_long(words(), &["--no-dereference", "--no-target-directory"]);
+    let unsure = has_letter(words(), &['S'])
+        || has_long(words(), &["--suffix"])
+        || words().any(|word| word.text == "--");
+    told && !unsure
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

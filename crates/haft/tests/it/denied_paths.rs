@@ -448,3 +448,39 @@ fn the_rule_may_name_any_of_the_tools() {
         assert!(!Path::new("/etc/haft-test").exists());
     }
 }
+
+/// What is done to a link itself is judged by the name it has, not by where it leads.
+#[test]
+fn a_link_that_is_removed_or_replaced_is_not_followed() {
+    let place = Place::new();
+    place.file("src/lib", "x");
+    symlink("..", place.workspace.join("src/up")).unwrap();
+    let check = |line: &str, expected: &str| {
+        let args = json!({ "command": line });
+        let outcome = place.call("shell.exec", &args, &["--yes", "--dry-run"]);
+        assert_eq!(verdict(&outcome), expected, "{line}: {outcome}");
+    };
+    let allow = "tools: {autonomy: autonomous, rules: {allow: [shell.exec]";
+    // From the folder above on there is haft's own.
+    place.config(&format!("{allow}}}}}\n"));
+    symlink("../..", place.workspace.join("src/higher")).unwrap();
+    for line in [
+        "ln -sfn lib src/higher",
+        "ln -sT -f lib src/higher",
+        "rm src/higher",
+    ] {
+        check(line, "ok");
+    }
+    for line in [
+        "ln -sf lib src/higher",
+        "rm -rf src/higher/",
+        "touch src/higher",
+    ] {
+        check(line, "denied");
+    }
+    place.config(&format!("{allow}, deny: ['file.write(src/up)']}}}}\n"));
+    for line in ["rm src/up", "ln -sfn lib src/up", "cd src && unlink up"] {
+        check(line, "denied");
+    }
+    check("rm src/higher", "ok");
+}
