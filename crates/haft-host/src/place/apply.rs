@@ -12,14 +12,14 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use haft_core::ToolError;
 use rustix::fs::{AtFlags, Mode, RenameFlags, mkdirat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use super::lay::{set_attributes, set_mode, set_time};
+use super::lay::{set_attributes, set_mode, set_owner, set_time};
 use super::state::{Attribute, Kind, Moved, State, digest, path_bytes};
+use super::stopped::Stopped;
 use super::tree::{Tree, names, open_file, open_folder};
 
 /// The list of steps, in the folder of whoever makes the changes.
@@ -47,6 +47,12 @@ enum Step {
         from: u32,
         to: u32,
     },
+    /// Give a new folder to its owner
+    SetOwner {
+        #[serde(with = "path_bytes")]
+        path: PathBuf,
+        to: (u32, u32),
+    },
     /// Let a folder have been changed at this time
     SetTime {
         #[serde(with = "path_bytes")]
@@ -63,59 +69,10 @@ enum Step {
     },
 }
 
-/// Why the changes were not put in place. Nothing has changed then, unless they are stuck.
-#[derive(Debug)]
-pub(crate) enum Stopped {
-    /// Something is not as it was expected
-    Conflict(PathBuf),
-    Failed(PathBuf, io::Error),
-    /// Not everything could be put back
-    Stuck(io::Error),
-}
-
 /// Where new contents come from.
 pub(crate) trait Source {
     /// Lay the file or link that this change asks for under a name in a folder, with its mode.
     fn lay(&mut self, number: usize, change: &Change, to: &OwnedFd, name: &str) -> io::Result<()>;
-}
-
-impl Stopped {
-    fn at(path: &Path) -> impl FnOnce(io::Error) -> Stopped {
-        let path = path.to_owned();
-        move |error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(
-                Errno::NOENT
-                | Errno::EXIST
-                | Errno::NOTEMPTY
-                | Errno::LOOP
-                | Errno::NOTDIR
-                | Errno::ISDIR,
-            ) => Stopped::Conflict(path),
-            _ => Stopped::Failed(path, error),
-        }
-    }
-
-    /// In words, with a hint for the case that somebody else was there.
-    pub(crate) fn told(self, since: &str, hint: &str) -> ToolError {
-        match self {
-            Stopped::Conflict(path) => {
-                ToolError::conflict(format!("changed since {since}: `{}`", path.display()))
-                    .hint(format!("nothing was changed; {hint}"))
-            }
-            Stopped::Failed(path, error) => ToolError::failed(format!(
-                "cannot be put in place: `{}`: {error}",
-                path.display()
-            ))
-            .hint("nothing was changed")
-            .caused_by(error),
-            Stopped::Stuck(error) => ToolError::new(
-                haft_core::ErrorCode::Uncertain,
-                "some of the changes could not be put back",
-            )
-            .hint("look into the folder `.haft-trial-…` of the workspace")
-            .caused_by(error),
-        }
-    }
 }
 
 /// The work on one workspace.
@@ -266,6 +223,10 @@ fn steps(changes: &[Change]) -> Vec<Step> {
                 let from = change.before.as_ref().filter(|_| was);
                 if from.is_none() {
                     made.push(Step::MakeFolder(path.clone()));
+                    times.extend(after.owner.map(|to| Step::SetOwner {
+                        path: path.clone(),
+                        to,
+                    }));
                 }
                 let attached = from.map_or(Vec::new(), |from| from.attributes.clone());
                 // A new one may have got something from the folder it is in.
@@ -311,6 +272,7 @@ impl Step {
             | Step::MakeFolder(path)
             | Step::Place(path, _)
             | Step::SetMode { path, .. }
+            | Step::SetOwner { path, .. }
             | Step::SetTime { path, .. }
             | Step::SetAttributes { path, .. } => path,
         }
@@ -424,6 +386,11 @@ impl<'a> Work<'a> {
                 renameat_with(&self.new, from, folder, name, RenameFlags::NOREPLACE)
             }
             Step::SetMode { to, .. } => set_mode(folder, name, *to),
+            // Only root can give a folder away; anyone else owns the new one.
+            Step::SetOwner { to, .. } => match set_owner(folder, name, *to) {
+                Err(Errno::PERM) => Ok(()),
+                done => done,
+            },
             // Only its owner can; the folder is what it should be all the same.
             Step::SetTime { to, .. } => match set_time(folder, name, *to) {
                 Err(Errno::PERM) => Ok(()),
@@ -469,6 +436,8 @@ impl<'a> Work<'a> {
                 Step::SetMode { from, .. } => {
                     let _ = set_mode(folder, name, *from);
                 }
+                // It was not there, and will not be.
+                Step::SetOwner { .. } => {}
                 Step::SetTime { from, .. } => {
                     let _ = set_time(folder, name, *from);
                 }

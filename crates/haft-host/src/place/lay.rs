@@ -7,8 +7,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags, chmodat, fchmod,
-    fchown, fremovexattr, fsetxattr, futimens, openat, symlinkat, utimensat,
+    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags, chmodat,
+    chownat, fchmod, fchown, fremovexattr, fsetxattr, futimens, openat, symlinkat, utimensat,
 };
 use rustix::io::Errno;
 
@@ -58,6 +58,22 @@ pub(crate) fn attach(handle: impl AsFd, wanted: &[Attribute]) -> Vec<String> {
         })
         .map(|(name, _)| name.clone())
         .collect()
+}
+
+/// Whose a folder is, without following a link that took its name.
+pub(super) fn set_owner(
+    folder: &OwnedFd,
+    name: &OsStr,
+    (user, group): (u32, u32),
+) -> rustix::io::Result<()> {
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    chownat(
+        folder,
+        name,
+        Some(user),
+        Some(group),
+        AtFlags::SYMLINK_NOFOLLOW,
+    )
 }
 
 /// When a folder was last changed, without following a link that took its name.

@@ -4,6 +4,7 @@
 mod apply;
 mod lay;
 mod state;
+mod stopped;
 mod tree;
 
 use std::path::PathBuf;
@@ -12,9 +13,10 @@ use serde::{Deserialize, Serialize};
 
 pub use state::{Kind, State};
 
-pub(crate) use apply::{JOURNAL, Source, Stopped, apply, recover};
+pub(crate) use apply::{JOURNAL, Source, apply, recover};
 pub(crate) use lay::{attach, lay_file, lay_link};
 pub(crate) use state::{CAPABILITIES, Moved, SET_ID, attributes, digest, path_bytes};
+pub(crate) use stopped::Stopped;
 pub(crate) use tree::{Tree, names, open_file, open_folder};
 
 /// One place that is different.

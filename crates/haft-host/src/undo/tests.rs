@@ -112,6 +112,33 @@ fn what_ran_as_its_owner_does_again() {
     assert_eq!(mode("program"), 0o755);
 }
 
+/// Only root can make one that is somebody else's.
+#[test]
+fn a_folder_belongs_to_whom_it_did() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let fixture = Fixture::new();
+    fixture.put("theirs/in/file", "x");
+    for path in ["theirs", "theirs/in"] {
+        if chown(fixture.at(path), Some(65_534), Some(65_533)).is_err() {
+            return;
+        }
+    }
+    fs::set_permissions(fixture.at("theirs"), fs::Permissions::from_mode(0o2750)).unwrap();
+    let mut recorder = fixture.recorder("c");
+    touch(&mut recorder, "theirs", Touch::Tree);
+    fs::remove_dir_all(fixture.at("theirs")).unwrap();
+    recorder.finish().unwrap();
+    fixture.undo();
+    for path in ["theirs", "theirs/in"] {
+        let about = fixture.at(path).metadata().unwrap();
+        assert_eq!((about.uid(), about.gid()), (65_534, 65_533), "{path}");
+    }
+    assert_eq!(
+        fixture.at("theirs").metadata().unwrap().mode() & 0o7777,
+        0o2750
+    );
+}
+
 /// Moved, changed in the new place, and the old place taken by something else.
 #[test]
 fn what_moves_and_changes_is_followed() {
