@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use haft_core::{Access, CommandLine, Effects, Mode, Resource};
 
-use crate::files::{self, Named, Use};
+use crate::files;
 use crate::glob::{Glob, Hidden};
+use crate::named::{Named, Use};
 use crate::shell::{self, Command, NotPlain, Script, base};
 
 /// Turns a path as a shell would read it, in that folder, into the absolute path it means.

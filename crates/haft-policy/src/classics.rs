@@ -8,7 +8,7 @@ use haft_core::{Mode, Resource};
 
 use crate::call::{CallFacts, Line, Target, Touch};
 use crate::command::may_be;
-use crate::files::git_action;
+use crate::git;
 use crate::glob::Glob;
 use crate::judgement::{RuleHit, Verdict};
 use crate::profile::DEFAULTS;
@@ -144,7 +144,7 @@ fn kills_all(words: &[&str]) -> bool {
 /// What git is given to keep it shows, and what it ignores is often a secret.
 fn adds_ignored(words: &[Word]) -> bool {
     let known: Vec<&Word> = words.iter().collect();
-    let Some((action, rest)) = git_action(&known) else {
+    let Some((action, rest)) = git::action(&known) else {
         return false;
     };
     let is = |names: &[&str]| names.iter().any(|name| may_be(name, action));

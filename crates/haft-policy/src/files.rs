@@ -4,42 +4,13 @@
 
 use haft_core::Effects;
 
-use crate::command::{may_be, path_in};
+use crate::command::may_be;
+use crate::git;
+use crate::named::{Named, Use, as_named, given, here, plain};
 use crate::outputs::{outputs, takes_the_name, values};
 use crate::scripts::{self, Opens};
 use crate::shell::{self, Command, Word, base, flags, has_letter, has_long};
 use crate::traps;
-
-/// What happens to a file that a word names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Use {
-    /// Changed, with everything below it
-    Writes,
-    /// The same, of the name itself: where it is a link, that is not followed
-    WritesName,
-    /// Changed, or something below it may be
-    WritesFile,
-    Reads,
-    /// It is told that it is there, and how large and how old
-    Lists,
-    /// Whatever is below it may be read
-    WalksReading,
-    /// Whatever is below it may be changed
-    WalksWriting,
-    /// A program that is not known here was given it
-    Unknown,
-    /// As above, and it is more often the name of a revision than of a file
-    Mentions,
-}
-
-/// A path as a command line writes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Named<'a> {
-    pub(crate) text: &'a str,
-    /// The shell looks for names that fit
-    pub(crate) glob: bool,
-    pub(crate) how: Use,
-}
 
 /// Which arguments of a program it changes.
 enum Changes {
@@ -143,46 +114,6 @@ const UNPACKERS: &[&str] = &[
     "tar", "bsdtar", "unzip", "7z", "7za", "7zr", "cpio", "patch", "unrar", "pax", "bsdcpio",
 ];
 
-/// What git changes in its work tree, and what it shows of it.
-const GIT_WRITES: &[&str] = &[
-    "checkout",
-    "switch",
-    "restore",
-    "reset",
-    "clean",
-    "stash",
-    "apply",
-    "am",
-    "merge",
-    "rebase",
-    "pull",
-    "cherry-pick",
-    "revert",
-    "rm",
-    "mv",
-    "checkout-index",
-    "read-tree",
-    "submodule",
-    "worktree",
-    "bisect",
-    "sparse-checkout",
-];
-const GIT_READS: &[&str] = &[
-    "diff",
-    "show",
-    "grep",
-    "archive",
-    "blame",
-    "annotate",
-    "cat-file",
-    "format-patch",
-    "whatchanged",
-    "difftool",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-];
-
 /// Programs that tell names and what is known about files, and nothing of what these hold.
 const LISTERS: &[&str] = &["ls", "dir", "vdir", "tree", "du", "stat"];
 
@@ -193,7 +124,7 @@ fn keeps(program: &str, command: &Command) -> bool {
     let known: Vec<&Word> = command.words.iter().skip(1).collect();
     match program {
         "mv" | "ln" => true,
-        "git" => match git_action(&known) {
+        "git" => match git::action(&known) {
             Some((action, rest)) => {
                 !may_be("grep", action) && !has_long(rest.iter().copied(), &["--no-index"])
             }
@@ -233,7 +164,7 @@ pub(crate) fn named(command: &Command) -> Vec<Named<'_>> {
     let mut found = match changes(name) {
         Some(Changes::InPlace) if !in_place(&known) => read(name, &known),
         Some(changes) => changed(name, &changes, &known),
-        None if name == "git" => git(&known),
+        None if name == "git" => git::named(&known),
         None if UNPACKERS.contains(&name) => packs(name, &known),
         None if LISTERS.contains(&name) => given(name, &known, Use::Lists),
         None if READERS.contains(&name) => read(name, &known),
@@ -268,30 +199,6 @@ pub(crate) fn named(command: &Command) -> Vec<Named<'_>> {
         found.extend(walked);
     }
     found
-}
-
-fn here(how: Use) -> Named<'static> {
-    Named {
-        text: ".",
-        glob: false,
-        how,
-    }
-}
-
-fn as_named<'a>(word: &'a Word, text: &'a str, how: Use) -> Named<'a> {
-    Named {
-        text,
-        glob: word.glob,
-        how,
-    }
-}
-
-/// Words that are no options.
-fn plain<'k, 'a>(known: &'k [&'a Word]) -> impl Iterator<Item = &'a Word> + use<'k, 'a> {
-    known
-        .iter()
-        .copied()
-        .filter(|word| !word.text.starts_with('-'))
 }
 
 fn in_place(known: &[&Word]) -> bool {
@@ -363,14 +270,6 @@ fn read<'a>(name: &str, known: &[&'a Word]) -> Vec<Named<'a>> {
     given(name, known, Use::Reads)
 }
 
-/// Every word that may be a path.
-fn given<'a>(name: &str, known: &[&'a Word], how: Use) -> Vec<Named<'a>> {
-    traps::paths(name, known)
-        .into_iter()
-        .filter_map(|word| path_in(&word.text).map(|text| as_named(word, text, how)))
-        .collect()
-}
-
 /// Whether a program goes through the folders it is given.
 fn walks(name: &str, known: &[&Word]) -> bool {
     let has = |letters: &[char], long: &[&str]| {
@@ -436,70 +335,6 @@ fn packs<'a>(name: &str, known: &[&'a Word]) -> Vec<Named<'a>> {
         let archives = values(known, "f", &["--file"], PACK_VALUES).into_iter();
         let archives = archives.chain(next);
         found.extend(archives.map(|(word, text)| as_named(word, text, Use::WritesFile)));
-    }
-    found
-}
-
-/// What git is told to do, and the words after that.
-pub(crate) fn git_action<'k, 'a>(known: &'k [&'a Word]) -> Option<(&'a Word, &'k [&'a Word])> {
-    let mut at = 0;
-    while let Some(word) = known.get(at) {
-        match word.text.as_str() {
-            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env"
-            | "--attr-source" => at += 2,
-            text if text.starts_with('-') => at += 1,
-            _ => break,
-        }
-    }
-    let (action, rest) = known.get(at..)?.split_first()?;
-    Some((action, rest))
-}
-
-fn git<'a>(known: &[&'a Word]) -> Vec<Named<'a>> {
-    let Some((action, rest)) = git_action(known) else {
-        return Vec::new();
-    };
-    let action = action.text.as_str();
-    let mut found = given("git", rest, Use::Mentions);
-    let writes = GIT_WRITES.contains(&action);
-    let shows = has_letter(rest.iter().copied(), &['p', 'u'])
-        || has_long(rest.iter().copied(), &["--patch"]);
-    let patch = action == "log" && shows;
-    let reads = GIT_READS.contains(&action) || patch;
-    let letter = match action {
-        "archive" | "format-patch" => "o",
-        _ => "",
-    };
-    let written = values(rest, letter, &["--output", "--output-directory"], "").into_iter();
-    found.extend(written.map(|(word, text)| as_named(word, text, Use::WritesFile)));
-    if !writes && !reads {
-        return found;
-    }
-    let dashes = rest.iter().position(|word| word.text == "--");
-    let paths: &[&'a Word] = match dashes {
-        Some(at) => &rest[at + 1..],
-        None if matches!(action, "rm" | "mv" | "restore") => rest,
-        None => &[],
-    };
-    let (sure, walk) = match writes {
-        true => (Use::WritesFile, Use::WalksWriting),
-        false => (Use::Reads, Use::WalksReading),
-    };
-    let named: Vec<&'a Word> = plain(paths).collect();
-    for &word in &named {
-        found.push(as_named(word, &word.text, sure));
-        found.push(as_named(word, &word.text, walk));
-    }
-    if reads {
-        // `git show HEAD:secret/k`
-        let after_colon = rest.iter().filter_map(|word| {
-            let (_, path) = word.text.split_once(':')?;
-            Some(as_named(word, path, Use::Reads))
-        });
-        found.extend(after_colon);
-    }
-    if named.is_empty() {
-        found.push(here(walk));
     }
     found
 }
