@@ -215,6 +215,14 @@ mod tests {
 
     use super::*;
 
+    /// Arguments as they are after repair, or why they cannot be repaired.
+    fn repaired(mut args: Value, spec: &ToolSpec) -> Value {
+        match repair(&mut args, spec) {
+            Ok(()) => args,
+            Err(error) => error.into_body().message.into(),
+        }
+    }
+
     #[test]
     fn other_spellings_are_put_right_in_lists_too() {
         let mut spec = ToolSpec::new("t", "", json!({"type": "object", "properties": {}}));
@@ -224,13 +232,7 @@ mod tests {
                 aliases.insert(theirs.to_owned(), ours.to_owned());
             });
         }
-        let check = |mut args: Value, expected: Value| {
-            let shown = match repair(&mut args, &spec) {
-                Ok(()) => args,
-                Err(error) => error.into_body().message.into(),
-            };
-            assert_eq!(shown, expected);
-        };
+        let check = |args, expected: Value| assert_eq!(repaired(args, &spec), expected);
         check(
             json!({"old": "a", "edits": [{"old": "b"}, {"search": "c"}, 5]}),
             json!({"search": "a", "edits": [{"search": "b"}, {"search": "c"}, 5]}),
@@ -253,13 +255,7 @@ mod tests {
                 bases.insert(theirs.to_owned(), base.to_owned());
             });
         }
-        let check = |mut args: Value, expected: Value| {
-            let shown = match repair(&mut args, &spec) {
-                Ok(()) => args,
-                Err(error) => error.into_body().message.into(),
-            };
-            assert_eq!(shown, expected);
-        };
+        let check = |args, expected: Value| assert_eq!(repaired(args, &spec), expected);
         check(
             json!({"first": 10, "end": 12}),
             json!({"offset": 9, "limit": 3}),
@@ -298,13 +294,7 @@ mod tests {
                 aliases.insert(theirs.to_owned(), ours.to_owned());
             });
         }
-        let check = |mut args: Value, expected: Value| {
-            let shown = match repair(&mut args, &spec) {
-                Ok(()) => args,
-                Err(error) => error.into_body().message.into(),
-            };
-            assert_eq!(shown, expected);
-        };
+        let check = |args, expected: Value| assert_eq!(repaired(args, &spec), expected);
         check(
             json!({"name": "a", "x": 1, "y": 2}),
             json!({"name": "a", "params": {"x": 1, "y": 2}}),

@@ -126,6 +126,14 @@ impl Place {
         self.run(line).json()
     }
 
+    /// The outcome of one call that is allowed and does what it should.
+    #[track_caller]
+    pub(crate) fn done(&self, tool: &str, args: &Value) -> Value {
+        let outcome = self.call(tool, args, &["--yes"]);
+        assert_eq!(verdict(&outcome), "ok", "{outcome}");
+        outcome
+    }
+
     /// The outcomes of many calls in one process, with more flags.
     pub(crate) fn batch(&self, calls: &Value, flags: &[&str]) -> Vec<Value> {
         let mut line = vec!["batch", "--json"];

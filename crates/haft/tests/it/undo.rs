@@ -91,13 +91,6 @@ fn names(tree: &BTreeMap<Vec<u8>, String>) -> Vec<(Vec<u8>, String)> {
         .collect()
 }
 
-#[track_caller]
-fn call(place: &Place, tool: &str, args: Value) -> Value {
-    let outcome = place.call(tool, &args, &["--yes"]);
-    assert_eq!(verdict(&outcome), "ok", "{outcome}");
-    outcome
-}
-
 #[test]
 fn what_file_tools_change_is_put_back() {
     let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+three\n--- /dev/null\n+++ b/new/p\n@@ -0,0 +1 @@\n+p\n--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-two\n";
@@ -145,7 +138,7 @@ fn what_file_tools_change_is_put_back() {
     for (tool, args) in rows {
         let place = furnished();
         there_and_back(&place, |place| {
-            call(place, tool, args);
+            place.done(tool, &args);
         });
     }
 }
@@ -153,16 +146,8 @@ fn what_file_tools_change_is_put_back() {
 #[test]
 fn a_call_is_undone_by_its_id_and_only_if_nobody_was_there_since() {
     let place = furnished();
-    let first = call(
-        &place,
-        "file.write",
-        json!({"path": "a.txt", "content": "1"}),
-    );
-    let second = call(
-        &place,
-        "file.write",
-        json!({"path": "b.txt", "content": "2"}),
-    );
+    let first = place.done("file.write", &json!({"path": "a.txt", "content": "1"}));
+    let second = place.done("file.write", &json!({"path": "b.txt", "content": "2"}));
     let id = first["call_id"].as_str().unwrap();
     place.run(["undo", id, "--yes"]).exits(0);
     assert_eq!(place.read("a.txt"), "one\n");
@@ -186,10 +171,9 @@ fn a_call_is_undone_by_its_id_and_only_if_nobody_was_there_since() {
 #[test]
 fn what_was_put_back_by_hand_is_no_conflict() {
     let place = furnished();
-    call(
-        &place,
+    place.done(
         "file.write",
-        json!({"path": "b.txt", "content": "changed"}),
+        &json!({"path": "b.txt", "content": "changed"}),
     );
     place.file("b.txt", "two\n");
     place
@@ -202,11 +186,7 @@ fn what_was_put_back_by_hand_is_no_conflict() {
 #[test]
 fn a_whole_session_is_undone_and_nobody_else() {
     let place = furnished();
-    call(
-        &place,
-        "file.write",
-        json!({"path": "other", "content": "stays"}),
-    );
+    place.done("file.write", &json!({"path": "other", "content": "stays"}));
     let before = tree(&place.workspace);
     let mine = |tool: &str, args: Value| {
         let outcome = place.call(tool, &args, &["--yes", "--session", "mine"]);
@@ -249,17 +229,9 @@ fn an_id_that_was_used_again_reaches_the_older_call_too() {
 #[test]
 fn a_change_in_between_is_not_lost_with_the_session() {
     let place = furnished();
-    call(
-        &place,
-        "file.write",
-        json!({"path": "b.txt", "content": "1"}),
-    );
+    place.done("file.write", &json!({"path": "b.txt", "content": "1"}));
     place.file("b.txt", "a person's own");
-    call(
-        &place,
-        "file.write",
-        json!({"path": "b.txt", "content": "2"}),
-    );
+    place.done("file.write", &json!({"path": "b.txt", "content": "2"}));
     place
         .run(["undo", "--whole-session", "--yes"])
         .exits(1)
@@ -278,11 +250,7 @@ fn the_list_and_the_dry_run_change_nothing() {
         .run(["undo", "--yes"])
         .exits(1)
         .says("no call has changed files");
-    let made = call(
-        &place,
-        "file.delete",
-        json!({"path": "src", "recursive": true}),
-    );
+    let made = place.done("file.delete", &json!({"path": "src", "recursive": true}));
     let before = tree(&place.workspace);
     place
         .run(["undo", "--list"])
@@ -309,10 +277,9 @@ fn the_list_and_the_dry_run_change_nothing() {
 fn what_is_too_large_is_named_and_the_rest_is_put_back() {
     let place = furnished();
     place.config("tools: {autonomy: autonomous}\nundo: {max_file: 100}\n");
-    let outcome = call(
-        &place,
+    let outcome = place.done(
         "file.delete",
-        json!({"path": "ignored", "recursive": true}),
+        &json!({"path": "ignored", "recursive": true}),
     );
     let lost = &outcome["structured"]["notUndoable"][0];
     assert!(
@@ -342,7 +309,7 @@ fn what_is_too_large_is_named_and_the_rest_is_put_back() {
 #[test]
 fn a_denied_place_is_denied_to_an_undo_too() {
     let place = furnished();
-    let made = call(&place, "file.delete", json!({"path": "src/main.rs"}));
+    let made = place.done("file.delete", &json!({"path": "src/main.rs"}));
     place.config("tools: {autonomy: autonomous, rules: {deny: ['file.write(src/**)']}}\n");
     let before = tree(&place.workspace);
     for args in [
@@ -360,11 +327,7 @@ fn a_denied_place_is_denied_to_an_undo_too() {
 #[test]
 fn a_list_of_what_could_be_undone_asks_nobody() {
     let place = furnished();
-    call(
-        &place,
-        "file.write",
-        json!({"path": "a.txt", "content": "1"}),
-    );
+    place.done("file.write", &json!({"path": "a.txt", "content": "1"}));
     for level in ["supervised", "standard"] {
         place.config(&format!("tools: {{autonomy: {level}}}\n"));
         let listed = place.call("file.undo", &json!({"list": true}), &[]);
@@ -383,11 +346,7 @@ fn a_list_of_what_could_be_undone_asks_nobody() {
 fn a_protected_place_is_asked_about() {
     let place = furnished();
     place.file(".env", "A=1\n");
-    call(
-        &place,
-        "file.write",
-        json!({"path": ".env", "content": "A=2\n"}),
-    );
+    place.done("file.write", &json!({"path": ".env", "content": "A=2\n"}));
     let outcome = place.call("file.undo", &json!({}), &[]);
     assert_eq!(verdict(&outcome), "denied", "{outcome}");
     assert_eq!(place.read(".env"), "A=2\n");
@@ -408,7 +367,7 @@ fn nothing_is_ever_written_through_a_link() {
         ("file.move", json!({"from": "src/main.rs", "to": "main.rs"})),
     ] {
         let place = furnished();
-        call(&place, tool, args);
+        place.done(tool, &args);
         let outside = place.beside("outside");
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("main.rs"), "theirs").unwrap();
@@ -426,11 +385,7 @@ fn what_is_kept_is_for_its_owner_alone() {
     let place = furnished();
     // Small contents lie in one file, a large one in its own.
     place.file("src/large.bin", vec![7; 100_000]);
-    call(
-        &place,
-        "file.delete",
-        json!({"path": "src", "recursive": true}),
-    );
+    place.done("file.delete", &json!({"path": "src", "recursive": true}));
     let mut folders = vec![place.home.join("undo"), place.home.join("blobs")];
     let mut files = 0;
     while let Some(folder) = folders.pop() {
@@ -462,7 +417,7 @@ fn calls_are_listed_in_the_store() {
     let place = furnished();
     place.file("large.bin", vec![7; 100_000]);
     for path in ["a.txt", "large.bin"] {
-        call(&place, "file.write", json!({"path": path, "content": "1"}));
+        place.done("file.write", &json!({"path": path, "content": "1"}));
     }
     let db = || rusqlite::Connection::open(place.home.join("haft.db")).unwrap();
     let count = |sql: &str| -> i64 { db().query_row(sql, [], |row| row.get(0)).unwrap() };
@@ -499,11 +454,7 @@ fn nobody_is_asked_before_a_list() {
 fn switched_off_nothing_is_kept() {
     let place = furnished();
     place.config("undo: {enabled: false}\ntools: {autonomy: autonomous}\n");
-    call(
-        &place,
-        "file.write",
-        json!({"path": "a.txt", "content": "1"}),
-    );
+    place.done("file.write", &json!({"path": "a.txt", "content": "1"}));
     assert!(!place.home.join("undo").exists());
     let outcome = place.call("file.undo", &json!({}), &["--yes"]);
     assert_eq!(verdict(&outcome), "not_available", "{outcome}");
@@ -523,7 +474,7 @@ fn at_level(level: &str) -> Place {
 
 #[track_caller]
 fn shell(place: &Place, line: &str) -> Value {
-    let outcome = call(place, "shell.exec", json!({ "command": line }));
+    let outcome = place.done("shell.exec", &json!({ "command": line }));
     assert_eq!(
         outcome["structured"]["notUndoable"],
         Value::Null,
@@ -641,10 +592,9 @@ fn what_a_line_did_to_a_large_file_is_named() {
         "tools: {autonomy: autonomous, rules: {allow: [shell.exec]}}\n\
          isolation: {level: shared}\nundo: {max_file: 100}\n",
     );
-    let outcome = call(
-        &place,
+    let outcome = place.done(
         "shell.exec",
-        json!({"command": "rm ignored/cache.bin a.txt; echo ok"}),
+        &json!({"command": "rm ignored/cache.bin a.txt; echo ok"}),
     );
     let lost = outcome["structured"]["notUndoable"].as_array().unwrap();
     assert_eq!(lost.len(), 1, "{outcome}");
@@ -665,7 +615,7 @@ fn a_pipe_that_a_line_made_is_removed_and_one_that_it_removed_is_named() {
     place.run(["undo", "--yes"]).exits(0);
     assert_eq!(tree(&place.workspace), before);
     shell(&place, "mkfifo pipe");
-    let outcome = call(&place, "shell.exec", json!({"command": "rm pipe b.txt"}));
+    let outcome = place.done("shell.exec", &json!({"command": "rm pipe b.txt"}));
     let lost = outcome["structured"]["notUndoable"].as_array().unwrap();
     assert!(
         lost[0]["path"].as_str().unwrap().ends_with("/pipe"),
@@ -748,7 +698,7 @@ fn other_names_of_a_file_are_named() {
     }
     let before = tree(&place.workspace);
     let line = json!({"command": "rm b.txt one a.txt"});
-    let outcome = call(&place, "shell.exec", line);
+    let outcome = place.done("shell.exec", &line);
     let lost = outcome["structured"]["notUndoable"].as_array().unwrap();
     assert_eq!(lost.len(), 1, "{outcome}");
     let why = lost[0]["why"].as_str().unwrap();

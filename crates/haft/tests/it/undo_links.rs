@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, verdict};
+use crate::place::Place;
 use crate::undo::{furnished, tree};
 
 const NAMES: [&str; 3] = ["b.txt", "one", "src/two"];
@@ -37,8 +37,7 @@ fn groups(place: &Place) -> Vec<Vec<String>> {
 
 #[track_caller]
 fn call(place: &Place, tool: &str, args: &Value) -> Value {
-    let outcome = place.call(tool, args, &["--yes"]);
-    assert_eq!(verdict(&outcome), "ok", "{outcome}");
+    let outcome = place.done(tool, args);
     let lost = &outcome["structured"]["notUndoable"];
     assert!(lost.is_null(), "{args} {outcome}");
     outcome

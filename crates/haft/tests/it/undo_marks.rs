@@ -56,13 +56,6 @@ fn is_root(place: &Place) -> bool {
     fs::metadata(&place.workspace).unwrap().uid() == 0
 }
 
-#[track_caller]
-fn call(place: &Place, tool: &str, args: Value) -> Value {
-    let outcome = place.call(tool, &args, &["--yes"]);
-    assert_eq!(verdict(&outcome), "ok", "{outcome}");
-    outcome
-}
-
 #[test]
 fn file_tools_keep_what_is_attached() {
     let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+three\n";
@@ -84,7 +77,7 @@ fn file_tools_keep_what_is_attached() {
     ] {
         let place = marked();
         let before = tree(&place.workspace);
-        let outcome = call(&place, tool, args);
+        let outcome = place.done(tool, &args);
         assert_eq!(attached(&place), format!("{MARKS}{FOLDER}"), "{tool}");
         assert!(outcome["structured"]["notKept"].is_null(), "{outcome}");
         place.run(["undo", "--yes"]).exits(0);
@@ -109,7 +102,7 @@ fn rights_that_are_lost_are_named_and_come_back() {
     let before = tree(&place.workspace);
     for path in ["a.txt", "b.txt"] {
         let args = json!({"path": path, "content": "other"});
-        let outcome = call(&place, "file.write", args);
+        let outcome = place.done("file.write", &args);
         let why = outcome["structured"]["notKept"][0]["why"].to_string();
         assert!(why.contains("runs with other rights"), "{outcome}");
         assert!(text(&outcome).contains("[not kept: "), "{outcome}");
@@ -143,7 +136,7 @@ fn what_a_line_does_to_them_is_put_back() {
         &python("removexattr('shared', 'system.posix_acl_default', follow_symlinks=False)"),
         &python("setxattr('a.txt', 'user.note', b'other', follow_symlinks=False)"),
     ] {
-        call(&place, "shell.exec", json!({ "command": line }));
+        place.done("shell.exec", &json!({ "command": line }));
         assert_ne!(
             (tree(&place.workspace), values()),
             (before.clone(), marks.clone()),
@@ -162,7 +155,7 @@ fn committed(place: &Place, line: &str) -> Value {
     let tried = place.call("shell.exec", &args, &["--yes", "--dry-run"]);
     assert_eq!(verdict(&tried), "ok", "{tried}");
     let id = tried["structured"]["id"].clone();
-    call(place, "shell.commit", json!({ "id": id }));
+    place.done("shell.commit", &json!({ "id": id }));
     tried
 }
 
