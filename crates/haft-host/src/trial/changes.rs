@@ -25,7 +25,7 @@ pub(crate) struct Found {
     /// Pipes, sockets, devices, a new config of haft's, and that a program runs as its owner or
     /// with capabilities: none of it is carried over
     pub(crate) left_out: Vec<PathBuf>,
-    /// Names that are to be names of one file
+    /// Names that are to be names of one file, in order
     pub(crate) links: Vec<Link>,
     names: BTreeMap<u64, Names>,
 }
@@ -37,6 +37,12 @@ pub(crate) struct Link {
     pub(crate) name: PathBuf,
     #[serde(with = "path_bytes")]
     pub(crate) of: PathBuf,
+}
+
+/// The file that a changed name would be another name of; the links are in order.
+pub(super) fn link_to<'l>(links: &'l [Link], change: &Change) -> Option<&'l Path> {
+    let at = links.binary_search_by(|link| link.name.cmp(&change.path));
+    at.ok().map(|at| links[at].of.as_path())
 }
 
 /// The names of one file in the upper layer.
@@ -211,6 +217,7 @@ impl Found {
                 }));
             }
         }
+        links.sort_by(|one, other| one.name.cmp(&other.name));
         links
     }
 

@@ -238,6 +238,11 @@ impl Drop for Begun {
 }
 
 impl Trial {
+    /// The file that a changed name would be another name of.
+    pub fn link_to(&self, change: &Change) -> Option<&Path> {
+        changes::link_to(&self.links, change)
+    }
+
     /// Put every change in place, or none. The trial is used up by that.
     pub(crate) fn commit(&self) -> Result<(), ToolError> {
         let broken = |error: io::Error| {
@@ -300,14 +305,6 @@ impl Trial {
 /// What to do when the workspace is no longer as a trial saw it.
 const AGAIN: &str = "run the command again to see what it does now";
 
-impl Trial {
-    /// The file that a name would be another name of.
-    pub fn link_to(&self, change: &Change) -> Option<&Path> {
-        let link = self.links.iter().find(|link| link.name == change.path)?;
-        Some(&link.of)
-    }
-}
-
 /// The layer that took a trial's writes.
 pub(crate) struct Upper<'a> {
     upper: Tree,
@@ -361,9 +358,8 @@ impl Source for Upper<'_> {
         let Some(after) = &change.after else {
             return Ok(());
         };
-        let link = self.links.iter().find(|link| link.name == change.path);
-        if let Some(link) = link {
-            return self.lay_link_to(&link.of, after, to, name);
+        if let Some(of) = changes::link_to(self.links, change) {
+            return self.lay_link_to(of, after, to, name);
         }
         if after.links > 1 {
             self.laid.insert(change.path.clone(), name.to_owned());
