@@ -1,7 +1,7 @@
 //! Identifiers: ordered ones for calls, unguessable ones for approvals and markers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use uuid::{Builder, NoContext, Timestamp, Uuid};
@@ -81,9 +81,21 @@ fn mix(mut x: u64) -> u64 {
 
 /// 128 random bits from the system, as hex.
 pub(crate) fn secret_id() -> Result<String, getrandom::Error> {
-    let mut bytes = [0u8; 16];
-    getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    let random = random()?;
+    let digits = [96, 64, 32, 0].map(|above| hex((random >> above) as u32));
+    Ok(String::from_utf8_lossy(digits.as_flattened()).into_owned())
+}
+
+/// A number from the system. Several are fetched at a time; each is given out once.
+fn random() -> Result<u128, getrandom::Error> {
+    static FETCHED: Mutex<Vec<u128>> = Mutex::new(Vec::new());
+    let mut fetched = FETCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if fetched.is_empty() {
+        let mut bytes = [[0; 16]; 16];
+        getrandom::fill(bytes.as_flattened_mut())?;
+        fetched.extend(bytes.map(u128::from_ne_bytes));
+    }
+    Ok(fetched.pop().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -91,6 +103,14 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+
+    #[test]
+    fn secret_ids_are_32_digits_and_each_is_another() {
+        let ids: HashSet<String> = (0..100).map(|_| secret_id().unwrap()).collect();
+        assert_eq!(ids.len(), 100);
+        let is_hex = |id: &String| id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(ids.iter().all(|id| id.len() == 32 && is_hex(id)));
+    }
 
     #[test]
     fn call_ids_are_uuids_in_order_of_time_and_each_is_another() {

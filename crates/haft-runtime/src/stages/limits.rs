@@ -98,14 +98,20 @@ pub(super) fn within<'a>(
     })
 }
 
+/// Work that has just been looked at and waits.
 async fn watched(
     limits: Limits,
     cx: &ToolContext,
     mut work: BoxFuture<'_, ToolResult>,
 ) -> ToolResult {
+    let mut looked_at = true;
+    let done = poll_fn(|task| match std::mem::take(&mut looked_at) {
+        true => Poll::Pending,
+        false => work.as_mut().poll(task),
+    });
     let stopped = tokio::select! {
         biased;
-        result = work.as_mut() => {
+        result = done => {
             // A tool that heard of it and stopped by itself was cancelled all the same.
             let heard = cx.cancel.is_cancelled();
             return result.map(|output| if heard { output.but_failed(cancelled()) } else { output });

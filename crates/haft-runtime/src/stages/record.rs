@@ -56,7 +56,7 @@ pub(super) fn ruled(flight: &Flight<'_>, judgement: &Judgement, exposed: Option<
     let _ = note.ruling.set(Ruling {
         verdict: judgement.verdict.as_str(),
         rules: rules
-            .map(|hit| format!("{} ({})", hit.rule, hit.from))
+            .map(|hit| [&hit.rule, " (", &hit.from, ")"].concat())
             .collect(),
         reason: judgement.reason.clone(),
         // A rule with a secret in it would keep the secret.
