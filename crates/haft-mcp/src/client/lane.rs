@@ -12,9 +12,8 @@ use std::task::{Context, Poll, ready};
 
 use haft_core::BoxFuture;
 use haft_host::Writer;
-use rmcp::model::ErrorData;
 use rmcp::service::ServiceError;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Mutex as AsyncMutex, Notify, oneshot};
@@ -68,31 +67,17 @@ impl Lane {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Make a request under this number and wait for its answer. When this is dropped before, the
-    /// server is told that nobody waits any more.
+    /// Make a request under this number, with its parameters as JSON, and wait for its answer. When
+    /// this is dropped before, the server is told that nobody waits any more.
     pub(super) async fn ask(
         &self,
         number: u64,
         method: &'static str,
-        params: &impl Serialize,
+        params: &[u8],
     ) -> Result<Box<RawValue>, ServiceError> {
-        #[derive(Serialize)]
-        struct Request<'a, P> {
-            jsonrpc: &'static str,
-            id: u64,
-            method: &'static str,
-            params: &'a P,
-        }
-        let request = Request {
-            jsonrpc: "2.0",
-            id: number,
-            method,
-            params,
-        };
-        let mut message = serde_json::to_vec(&request).map_err(|error| {
-            ServiceError::McpError(ErrorData::internal_error(error.to_string(), None))
-        })?;
-        message.push(b'\n');
+        let before =
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":\"{method}\",\"params\":");
+        let message = [before.as_bytes(), params, b"}\n"].concat();
         let (answer, mut answered) = oneshot::channel();
         match self.lock().as_mut() {
             Some(waiting) => waiting.insert(number, answer),

@@ -14,8 +14,8 @@ use rmcp::model::{
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
 
 use super::definition::{LeftOut, Offered};
 use super::lane::Lane;
@@ -38,7 +38,7 @@ pub(super) struct Asking {
     pub(super) peer: Peer<RoleClient>,
     /// The way past rmcp, and what each request says of its client there
     pub(super) lane: Option<Arc<Lane>>,
-    pub(super) about: Map<String, Value>,
+    pub(super) about: Option<Box<RawValue>>,
 }
 
 /// One of the lists of a server.
@@ -180,14 +180,14 @@ impl Asking {
         struct Params<'a> {
             #[serde(skip_serializing_if = "Option::is_none")]
             cursor: Option<String>,
-            #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
-            about: &'a Map<String, Value>,
+            #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+            about: Option<&'a RawValue>,
         }
-        let about = &self.about;
+        let about = self.about.as_deref();
         let unexpected = |_| ServiceError::UnexpectedResponse;
         let page = match &self.lane {
             Some(lane) => {
-                let params = Params { cursor, about };
+                let params = serde_json::to_vec(&Params { cursor, about }).map_err(unexpected)?;
                 lane.ask(lane.number(), kind.method, &params).await?
             }
             None => {

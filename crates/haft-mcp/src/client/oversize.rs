@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use haft_host::Reader;
+use memchr::memchr;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, Sleep};
@@ -82,7 +83,7 @@ impl Lines {
     /// Take in what was read, line by line.
     fn take(&mut self, mut read: &[u8]) {
         while !read.is_empty() {
-            let end = read.iter().position(|byte| *byte == b'\n');
+            let end = memchr(b'\n', read);
             let part = &read[..end.map_or(read.len(), |end| end + 1)];
             read = &read[part.len()..];
             self.length += part.len();

@@ -196,14 +196,18 @@ impl Remote {
         }
     }
 
+    /// The connection, where it is there and nobody is busy with it.
+    pub(super) fn running(&self) -> Option<Arc<Running>> {
+        self.state.try_lock().ok()?.running()
+    }
+
     /// The connection, made if there is none.
     pub(super) async fn connected(self: &Arc<Self>) -> Result<Arc<Running>, ToolError> {
         let mut state = self.state.lock().await;
-        if let Some(running) = &state.running {
-            if !running.is_over() {
-                running.touch();
-                return Ok(running.clone());
-            }
+        if let Some(running) = state.running() {
+            return Ok(running);
+        }
+        if state.running.is_some() {
             state.running = None;
             state.failed();
         }
@@ -407,6 +411,12 @@ impl Remote {
 }
 
 impl State {
+    fn running(&self) -> Option<Arc<Running>> {
+        let running = self.running.as_ref().filter(|running| !running.is_over())?;
+        running.touch();
+        Some(running.clone())
+    }
+
     fn failed(&mut self) {
         let pause = PAUSE.saturating_mul(1 << self.failures.min(10));
         self.not_before = Some(Instant::now() + pause.min(LONGEST_PAUSE));

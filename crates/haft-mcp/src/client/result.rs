@@ -1,8 +1,11 @@
 //! What a server answered, as an output of ours: every kind of content survives.
 
+use std::borrow::Cow;
+
 use haft_core::{Block, Output, ToolError, ToolResult};
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::beside::relink;
 
@@ -11,30 +14,68 @@ const LARGEST: usize = 20 * 1024 * 1024;
 /// Characters of an error that a server tells.
 const WORDS: usize = 2_000;
 
-pub(super) fn output(server: &str, answer: &Value) -> ToolResult {
-    let mut output = Output::default();
-    let blocks = answer["content"].as_array().map_or(&[][..], Vec::as_slice);
-    within_limit(server, blocks)?;
-    for block in blocks {
-        output.content.push(match Block::deserialize(block) {
-            Ok(mut known) => {
-                relink(server, &mut known);
-                known
-            }
-            // A kind that nobody knows yet is shown as it came.
-            Err(_) => Block::text(block.to_string()),
-        });
+/// The answer to a call of a tool. Most of it is left as it came until it is known to be of use.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Answer<'a> {
+    #[serde(borrow, default)]
+    result_type: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    content: Option<Vec<&'a RawValue>>,
+    #[serde(default)]
+    structured_content: Option<Value>,
+    #[serde(default)]
+    is_error: Option<bool>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Result,
+    /// The server wants to know more before it goes on
+    Wants,
+    /// Nothing that a call can be answered with
+    Other,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn read(json: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(json)
     }
-    output.structured = answer
-        .get("structuredContent")
-        .filter(|value| !value.is_null())
-        .cloned();
-    if answer["isError"] == true {
-        // What went wrong is in the content: words of the server do not pass for ours.
-        let text = format!("the MCP server `{server}` says that the call failed");
-        output = output.but_failed(ToolError::failed(text));
+
+    pub(super) fn kind(&self) -> Kind {
+        let says_something = self.content.is_some() || self.structured_content.is_some();
+        match self.result_type.as_deref() {
+            None | Some("complete") if says_something => Kind::Result,
+            Some("input_required") => Kind::Wants,
+            _ => Kind::Other,
+        }
     }
-    Ok(output)
+
+    pub(super) fn output(self, server: &str) -> ToolResult {
+        let content = self.content.unwrap_or_default();
+        if content.iter().map(|block| block.get().len()).sum::<usize>() > LARGEST {
+            return Err(too_large(server));
+        }
+        let mut output = Output::default();
+        output.content = content
+            .into_iter()
+            .map(|block| match serde_json::from_str(block.get()) {
+                Ok(mut known) => {
+                    relink(server, &mut known);
+                    known
+                }
+                // A kind that nobody knows yet is shown as it came.
+                Err(_) => Block::text(block.get()),
+            })
+            .collect();
+        output.structured = self.structured_content;
+        if self.is_error == Some(true) {
+            // What went wrong is in the content: words of the server do not pass for ours.
+            let text = format!("the MCP server `{server}` says that the call failed");
+            output = output.but_failed(ToolError::failed(text));
+        }
+        Ok(output)
+    }
 }
 
 /// Words of a server that stand in the place of a result.
@@ -45,12 +86,16 @@ pub(super) fn said(words: &str) -> Output {
 /// An answer may not be larger than anybody can use.
 pub(super) fn within_limit(server: &str, parts: &[Value]) -> Result<(), ToolError> {
     if parts.iter().map(size).sum::<usize>() > LARGEST {
-        return Err(ToolError::failed(format!(
-            "the answer of `{server}` is larger than {LARGEST} bytes"
-        ))
-        .hint("ask for less at once"));
+        return Err(too_large(server));
     }
     Ok(())
+}
+
+fn too_large(server: &str) -> ToolError {
+    ToolError::failed(format!(
+        "the answer of `{server}` is larger than {LARGEST} bytes"
+    ))
+    .hint("ask for less at once")
 }
 
 fn size(block: &Value) -> usize {
@@ -59,5 +104,44 @@ fn size(block: &Value) -> usize {
         Value::Array(items) => items.iter().map(size).sum(),
         Value::Object(fields) => fields.values().map(size).sum(),
         _ => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_result_a_question_or_neither() {
+        let check = |json: &str, expected: Option<Kind>| {
+            let kind = Answer::read(json).ok().map(|answer| answer.kind());
+            assert_eq!(kind, expected, "{json}");
+        };
+        check(r#"{"content":[]}"#, Some(Kind::Result));
+        check(
+            r#"{"resultType":"complete","content":null,"structuredContent":[1]}"#,
+            Some(Kind::Result),
+        );
+        check(r#"{"resultType":"input_required"}"#, Some(Kind::Wants));
+        check(r#"{"resultType":"other","content":[]}"#, Some(Kind::Other));
+        check(r#"{"structuredContent":null}"#, Some(Kind::Other));
+        check(r#"{"content":{}}"#, None);
+        check(r#"{"content":[],"isError":"no"}"#, None);
+        check("7", None);
+    }
+
+    #[test]
+    fn what_nobody_knows_yet_is_shown_as_it_came_and_what_is_too_large_is_not() {
+        let answer = r#"{"content":[{"type":"text","text":"a"},{"type":"new","x":1},7],
+            "structuredContent":{"s":true},"isError":true}"#;
+        let output = Answer::read(answer).unwrap().output("srv").unwrap();
+        let shown = [r#"{"type":"new","x":1}"#, "7"].map(Block::text);
+        assert_eq!(output.content[0], Block::text("a"));
+        assert_eq!(output.content[1..], shown);
+        assert_eq!(output.structured, Some(serde_json::json!({"s": true})));
+        assert!(output.error.as_ref().unwrap().message.contains("`srv`"));
+        let large = format!(r#"{{"content":["{}"]}}"#, "x".repeat(LARGEST));
+        let refused = Answer::read(&large).unwrap().output("srv").unwrap_err();
+        assert!(refused.message.contains("larger than"), "{refused:?}");
     }
 }

@@ -1,7 +1,9 @@
 //! One tool of a server. A call goes to the server, and what the server says meanwhile goes to the
 //! call.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use haft_core::{
     BoxFuture, DynTool, Effects, ErrorCode, Inquiry, InquiryKind, Output, Prepared, Repeat,
@@ -10,7 +12,6 @@ use haft_core::{
 use haft_runtime::visible;
 use rmcp::model::{CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams};
 use rmcp::service::ServiceError;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::beside;
@@ -19,7 +20,7 @@ use super::failure::{Heard, Trouble};
 use super::garbled::GARBLED;
 use super::oversize::too_large;
 use super::remote::{Remote, Running};
-use super::result;
+use super::result::{self, Answer};
 use super::side::{Listening, Said};
 
 /// Whether a tool is still what it was in a manifest; a yes to that definition is noted.
@@ -97,8 +98,9 @@ impl Prepared for RemoteCall {
             return Ok(Effects::none());
         }
         let name = &self.remote.spec.name;
-        let server = Resource::Uri(format!("mcp:{name}"));
-        let beyond = self.is_open.then(|| Resource::Uri(format!("world:{name}")));
+        let place = |kind: &str| Resource::Uri([kind, name].concat());
+        let server = place("mcp:");
+        let beyond = self.is_open.then(|| place("world:"));
         let places = [Some(server), beyond].into_iter().flatten();
         let effects = match self.repeat {
             Repeat::Read => places.fold(Effects::none(), Effects::reads),
@@ -120,34 +122,34 @@ impl Prepared for RemoteCall {
                 let list = serde_json::from_str(list).unwrap_or_default();
                 return Ok(Output::structured(list));
             }
-            let running = tokio::select! {
-                running = self.remote.connected() => running,
-                () = cx.cancel.cancelled() => return Err(cancelled()),
-            };
-            let running = match running {
-                Ok(running) => running,
-                Err(error) => return Ok(self.without_it(error)),
+            let running = match self.remote.running() {
+                Some(running) => running,
+                // Boxed, so that a call that need not wait for it does not carry the room.
+                None => tokio::select! {
+                    biased;
+                    running = Box::pin(self.remote.connected()) => match running {
+                        Ok(running) => running,
+                        Err(error) => return Ok(self.without_it(error)),
+                    },
+                    () = cancelled(cx) => return Err(was_cancelled()),
+                },
             };
             self.still_as_judged()?;
             let listening = running.shared.listen(cx);
             let answer = self.talk(cx, &running, listening).await;
             running.touch();
-            let answer = match answer {
-                Ok(answer) => answer,
-                Err(Ended::Cancelled) => return Err(cancelled()),
+            match answer {
+                Ok(result) => {
+                    self.remote.worked().await;
+                    result
+                }
+                Err(Ended::Cancelled) => Err(was_cancelled()),
                 Err(Ended::Failed(error)) => {
                     if matches!(error, ServiceError::TransportClosed) {
                         self.remote.hear_out().await;
                     }
-                    return Ok(self.failure(error));
+                    Ok(self.failure(error))
                 }
-            };
-            self.remote.worked().await;
-            let server = &self.remote.spec.name;
-            match &self.target {
-                Target::Tool(_) => result::output(server, &answer),
-                Target::Resource(_) => beside::contents(server, &answer),
-                Target::Prompt(_) => beside::messages(server, &answer),
             }
         })
     }
@@ -194,14 +196,18 @@ impl RemoteCall {
         }
     }
 
-    /// The request to the server, and its answer in the words of MCP.
+    pub(super) fn server(&self) -> &str {
+        &self.remote.spec.name
+    }
+
+    /// The request to the server, and what its answer comes to.
     fn request<'a>(
         &'a self,
         cx: &'a ToolContext,
         running: &'a Running,
         call: u64,
-    ) -> BoxFuture<'a, Result<Value, ServiceError>> {
-        let service = &running.service;
+    ) -> BoxFuture<'a, Result<ToolResult, ServiceError>> {
+        let (server, service) = (self.server(), &running.service);
         let text = |key: &str| self.args[key].as_str().unwrap_or_default();
         match (&self.target, &running.asking.lane) {
             (Target::Tool(name), Some(lane)) => {
@@ -210,17 +216,28 @@ impl RemoteCall {
             (Target::Tool(name), None) => {
                 let mut params = CallToolRequestParams::new(name.clone());
                 params.arguments = self.args.as_object().cloned();
-                Box::pin(async move { value(&service.call_tool(params).await?) })
+                Box::pin(async move {
+                    let answer = service.call_tool(params).await?;
+                    let answer = serde_json::to_string(&answer).map_err(unexpected)?;
+                    Ok(Answer::read(&answer).map_err(unexpected)?.output(server))
+                })
             }
             (Target::Resource(_), _) => {
-                let uri = beside::uri_at(&self.remote.spec.name, text("uri"));
-                let params = ReadResourceRequestParams::new(uri);
-                Box::pin(async move { value(&service.read_resource(params).await?) })
+                let params = ReadResourceRequestParams::new(beside::uri_at(server, text("uri")));
+                Box::pin(async move {
+                    let answer = service.read_resource(params).await?;
+                    let answer = serde_json::to_value(&answer).map_err(unexpected)?;
+                    Ok(beside::contents(server, &answer))
+                })
             }
             (Target::Prompt(_), _) => {
                 let mut params = GetPromptRequestParams::new(text("name"));
                 params.arguments = self.args["arguments"].as_object().cloned();
-                Box::pin(async move { value(&service.get_prompt(params).await?) })
+                Box::pin(async move {
+                    let answer = service.get_prompt(params).await?;
+                    let answer = serde_json::to_value(&answer).map_err(unexpected)?;
+                    Ok(beside::messages(server, &answer))
+                })
             }
         }
     }
@@ -230,12 +247,13 @@ impl RemoteCall {
         cx: &ToolContext,
         running: &Running,
         mut listening: Listening,
-    ) -> Result<Value, Ended> {
+    ) -> Result<ToolResult, Ended> {
         let heard = running.heard();
         let mut call = self.request(cx, running, listening.number);
         loop {
             // Dropping the call tells the server that nobody waits for it any more.
             tokio::select! {
+                biased;
                 answer = &mut call => {
                     // A program that has said nothing else has no last words.
                     if heard.is_none() || heard != running.heard() {
@@ -243,7 +261,7 @@ impl RemoteCall {
                     }
                     return answer.map_err(Ended::Failed);
                 }
-                () = cx.cancel.cancelled() => return Err(Ended::Cancelled),
+                () = cancelled(cx) => return Err(Ended::Cancelled),
                 Some(said) = listening.said.recv() => match said {
                     Said::Progress(measure, text) => cx.progress_at(measure, text),
                     Said::Form(form, answer) => {
@@ -337,8 +355,8 @@ impl RemoteCall {
     }
 }
 
-fn value(answer: &impl Serialize) -> Result<Value, ServiceError> {
-    serde_json::to_value(answer).map_err(|_| ServiceError::UnexpectedResponse)
+fn unexpected(_: serde_json::Error) -> ServiceError {
+    ServiceError::UnexpectedResponse
 }
 
 /// What hides or repaints text in a form is spelled out: a person must see what is asked. Values that
@@ -374,6 +392,16 @@ fn fill_in_defaults(form: &Value, answer: &mut Value) {
     }
 }
 
-fn cancelled() -> ToolError {
+/// Resolves once the call is cancelled. Whoever drives a call wakes it then, so nobody else has to be
+/// told to.
+async fn cancelled(cx: &ToolContext) {
+    poll_fn(|_| match cx.cancel.is_cancelled() {
+        true => Poll::Ready(()),
+        false => Poll::Pending,
+    })
+    .await;
+}
+
+fn was_cancelled() -> ToolError {
     ToolError::new(ErrorCode::Cancelled, "the call was cancelled")
 }

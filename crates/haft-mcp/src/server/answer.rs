@@ -1,6 +1,7 @@
 //! Results in the words of MCP. Since 2026-07-28 a result names its type and its server, and what
 //! may be cached says for how long.
 
+use std::ops::Not;
 use std::sync::Arc;
 
 use haft_core::{Block, ErrorCode, Outcome};
@@ -13,13 +14,22 @@ use crate::wire::{Reply, Revision, RpcError};
 /// How long a client may keep a list before it asks again, where nobody tells it of changes.
 const LIST_MS: u64 = 5_000;
 
-/// `_meta` that names the server.
-fn server_meta(config: &ServerConfig) -> Value {
-    json!({"io.modelcontextprotocol/serverInfo": implementation(config)})
+/// Where a result names its server in its `_meta`.
+const SERVER: &str = "io.modelcontextprotocol/serverInfo";
+
+#[derive(Serialize)]
+pub(super) struct Implementation<'a> {
+    name: &'a str,
+    title: &'a str,
+    version: &'a str,
 }
 
-pub(super) fn implementation(config: &ServerConfig) -> Value {
-    json!({"name": config.name, "title": config.title, "version": config.version})
+pub(super) fn implementation(config: &ServerConfig) -> Implementation<'_> {
+    Implementation {
+        name: &config.name,
+        title: &config.title,
+        version: &config.version,
+    }
 }
 
 /// A result of a method, finished for its revision.
@@ -33,8 +43,8 @@ pub(super) fn result(
             .entry("resultType")
             .or_insert_with(|| "complete".into());
         let meta = fields.entry("_meta").or_insert_with(|| json!({}));
-        if let (Value::Object(meta), Value::Object(ours)) = (meta, server_meta(config)) {
-            meta.extend(ours);
+        if let Value::Object(meta) = meta {
+            meta.insert(SERVER.to_owned(), json!(implementation(config)));
         }
     }
     Reply::value(&Value::Object(fields))
@@ -58,7 +68,7 @@ pub(super) fn tool_list(tools: Arc<str>, revision: Revision, config: &ServerConf
     let rest = match revision.is_stateless() {
         true => format!(
             r#","resultType":"complete","ttlMs":{LIST_MS},"cacheScope":"private","_meta":{}"#,
-            server_meta(config)
+            json!({SERVER: implementation(config)})
         ),
         false => String::new(),
     };
@@ -71,12 +81,32 @@ struct CallResult<'a> {
     content: Content<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<&'a Value>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "Not::not")]
     is_error: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Value>,
+    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
+    meta: Meta<'a>,
+}
+
+#[derive(Serialize)]
+struct Meta<'a> {
+    #[serde(rename = "haft/handle", skip_serializing_if = "Option::is_none")]
+    handle: Option<&'a str>,
+    /// Texts carry their marks; what programs read has to be the answer's own
+    #[serde(rename = "haft/untrusted", skip_serializing_if = "Not::not")]
+    untrusted: bool,
+    #[serde(
+        rename = "io.modelcontextprotocol/serverInfo",
+        skip_serializing_if = "Option::is_none"
+    )]
+    server: Option<Implementation<'a>>,
+}
+
+impl Meta<'_> {
+    fn is_empty(&self) -> bool {
+        self.handle.is_none() && !self.untrusted && self.server.is_none()
+    }
 }
 
 /// The blocks, and the error as one more.
@@ -100,17 +130,6 @@ impl Serialize for Content<'_> {
 /// The answer to `tools/call`.
 pub(super) fn outcome(outcome: &Outcome, revision: Revision, config: &ServerConfig) -> Reply {
     let stateless = revision.is_stateless();
-    let mut meta = Map::new();
-    if let Some(handle) = &outcome.meta.handle {
-        meta.insert("haft/handle".into(), handle.as_str().into());
-    }
-    // Texts carry their marks; what programs read has to be the answer's own.
-    if outcome.meta.untrusted {
-        meta.insert("haft/untrusted".into(), true.into());
-    }
-    if stateless && let Value::Object(ours) = server_meta(config) {
-        meta.extend(ours);
-    }
     let result = CallResult {
         content: Content(outcome),
         // Before 2026-07-28 it had to be an object.
@@ -120,7 +139,11 @@ pub(super) fn outcome(outcome: &Outcome, revision: Revision, config: &ServerConf
             .filter(|value| stateless || value.is_object()),
         is_error: !outcome.ok,
         result_type: stateless.then_some("complete"),
-        meta: (!meta.is_empty()).then_some(Value::Object(meta)),
+        meta: Meta {
+            handle: outcome.meta.handle.as_deref(),
+            untrusted: outcome.meta.untrusted,
+            server: stateless.then(|| implementation(config)),
+        },
     };
     match serde_json::to_vec(&result) {
         Ok(json) => Reply::Result(json),

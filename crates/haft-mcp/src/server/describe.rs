@@ -38,7 +38,7 @@ pub(super) fn initialize(
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
     result.insert("capabilities".into(), capabilities(server, revision));
-    result.insert("serverInfo".into(), implementation(&server.config));
+    result.insert("serverInfo".into(), json!(implementation(&server.config)));
     if let Some(instructions) = instructions(server) {
         result.insert("instructions".into(), instructions.into());
     }

@@ -29,6 +29,8 @@ impl Pace {
     /// Never ends; keeps the engine from falling asleep meanwhile, where that is worth it.
     pub(super) async fn keep_awake(&self, since: Instant) {
         while self.is_worth_it(since) {
+            // Whom we wait for may wait for this very processor.
+            std::thread::yield_now();
             yield_now().await;
         }
         pending().await

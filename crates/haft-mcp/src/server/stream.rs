@@ -3,13 +3,15 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinSet;
 
@@ -29,7 +31,22 @@ const CHUNK: usize = 64 * 1024;
 /// How long calls may take to end after the client has gone.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-type Work = FuturesUnordered<BoxFuture<'static, (Id, Option<Reply>)>>;
+type Work = FuturesUnordered<Served>;
+
+/// A request that is being served.
+struct Served {
+    id: Id,
+    work: BoxFuture<'static, Option<Reply>>,
+}
+
+impl Future for Served {
+    type Output = (Id, Option<Reply>);
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
+        let reply = ready!(self.work.as_mut().poll(task));
+        Poll::Ready((self.id.clone(), reply))
+    }
+}
 
 impl Server {
     /// Serve one client until it goes away. Calls that are under way then are cancelled.
@@ -59,7 +76,8 @@ impl Server {
         let outbox = connection.aside.clone();
         let mut lines = Lines::new(reader);
         let mut work = Work::new();
-        let mut news = News::of(&self);
+        let mut beside = JoinSet::new();
+        beside.spawn(told_of_changes(connection.clone(), News::of(&self)));
         let mut out = Outgoing::default();
         let mut stopped = connection.cancel.cancelled();
         let mut pace = Pace::new();
@@ -82,11 +100,6 @@ impl Server {
                 }
                 () = outbox.filled() => {}
                 () = &mut stopped => break Ok(()),
-                changed = news.next() => {
-                    if connection.agreed().is_some() {
-                        outbox.put(notification(changed, &serde_json::json!({})));
-                    }
-                }
                 () = pace.keep_awake(since) => {}
             }
             pace.came(since);
@@ -101,6 +114,17 @@ impl Server {
         // The client may be gone altogether.
         let _ = flush(&outbox, &mut out, &mut writer).await;
         ended
+    }
+}
+
+/// Tell a client that has been greeted what has changed, as long as it is there.
+async fn told_of_changes(connection: Arc<Connection>, mut news: News) {
+    loop {
+        let changed = news.next().await;
+        if connection.agreed().is_some() {
+            let told = notification(changed, &serde_json::json!({}));
+            connection.aside.put(told);
+        }
     }
 }
 
@@ -134,10 +158,13 @@ async fn take(
     match accepted {
         Accepted::Done => {}
         Accepted::Reply(id, reply) => answer(outbox, &id, Some(reply), out),
-        Accepted::Work(id, mut future) => {
-            match poll_fn(|task| Poll::Ready(future.as_mut().poll(task))).await {
-                Poll::Ready(reply) => answer(outbox, &id, reply, out),
-                Poll::Pending => work.push(Box::pin(async move { (id, future.await) })),
+        Accepted::Work(id, future) => {
+            work.push(Served { id, work: future });
+            // Looked at here, it is looked at once: in line with the others it would be again.
+            if let Poll::Ready(Some((id, reply))) =
+                poll_fn(|task| Poll::Ready(work.poll_next_unpin(task))).await
+            {
+                answer(outbox, &id, reply, out);
             }
         }
     }
@@ -192,14 +219,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     /// The next whole line, without its end.
     fn next(&mut self) -> Option<&[u8]> {
-        let end = self.buffer[self.seen..]
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .map(|place| self.seen + place);
-        let Some(end) = end else {
+        let Some(more) = memchr(b'\n', &self.buffer[self.seen..]) else {
             self.seen = self.buffer.len();
             return None;
         };
+        let end = self.seen + more;
         let line = self.start..end;
         self.start = end + 1;
         self.seen = self.start;
