@@ -147,8 +147,11 @@ const TABLE: &[Row] = &[
         ..NONE
     },
     Row {
+        // Their values follow at once; a word after them is taken for one, to be on the safe side.
         programs: &["awk", "gawk", "mawk", "nawk"],
+        letters: "dop",
         long: &["--profile", "--dump-variables", "--pretty-print"],
+        valued: "FvefilEWDL",
         ..NONE
     },
     Row {
@@ -422,6 +425,8 @@ mod tests {
         check("awk -i inplace 1 out", &["inplace", "1", "out"]);
         check("awk --inc=inplace 1 out", &["1", "out"]);
         check("awk -v i=1 1 a", &[]);
+        check("gawk -F: -oout 1 a", &["out"]);
+        check("gawk -vp=1 -dout 1 a", &["out"]);
         check("curl -oout https://x/y", &["out"]);
         check("curl -sO https://x/out?a=/b", &["out"]);
         check("curl -XPOST https://x/y", &[]);
