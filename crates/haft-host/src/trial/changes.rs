@@ -39,6 +39,10 @@ pub(crate) struct Link {
     pub(crate) of: PathBuf,
 }
 
+pub(super) fn in_order(links: &mut [Link]) {
+    links.sort_by(|one, other| one.name.cmp(&other.name));
+}
+
 /// The file that a changed name would be another name of; the links are in order.
 pub(super) fn link_to<'l>(links: &'l [Link], change: &Change) -> Option<&'l Path> {
     let at = links.binary_search_by(|link| link.name.cmp(&change.path));
@@ -217,7 +221,7 @@ impl Found {
                 }));
             }
         }
-        links.sort_by(|one, other| one.name.cmp(&other.name));
+        in_order(&mut links);
         links
     }
 

@@ -144,12 +144,14 @@ impl Trials {
         if record.session != session || record.workspace != workspace {
             return Err(unknown());
         }
+        let mut links = record.links;
+        changes::in_order(&mut links);
         Ok(Trial {
             id: id.to_owned(),
             workspace: record.workspace,
             changes: record.changes,
             left_out: record.left_out.into_iter().map(PathBuf::from).collect(),
-            links: record.links,
+            links,
             dir,
             _lock: lock,
         })
