@@ -81,6 +81,7 @@ fn driven(version: &[&str], way: &str, tool: &str, command: Vec<String>) -> Driv
         tool: tool.to_owned(),
         command,
         env: Vec::new(),
+        client_on: None,
     }
 }
 
