@@ -114,6 +114,7 @@ pub trait Prepared: Send + Sync {
 
     fn effects(&self, cx: &ToolContext) -> Result<Effects, ToolError>;
 
+    /// Do it. Whoever drives this looks at it again when the call is cancelled or its time is up.
     fn run<'a>(self: Box<Self>, cx: &'a ToolContext) -> BoxFuture<'a, ToolResult>;
 
     fn preview<'a>(self: Box<Self>, cx: &'a ToolContext) -> BoxFuture<'a, ToolResult>;

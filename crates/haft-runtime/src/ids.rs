@@ -90,12 +90,14 @@ pub(crate) fn secret_id() -> Result<String, getrandom::Error> {
 fn random() -> Result<u128, getrandom::Error> {
     static FETCHED: Mutex<Vec<u128>> = Mutex::new(Vec::new());
     let mut fetched = FETCHED.lock().unwrap_or_else(PoisonError::into_inner);
-    if fetched.is_empty() {
-        let mut bytes = [[0; 16]; 16];
-        getrandom::fill(bytes.as_flattened_mut())?;
-        fetched.extend(bytes.map(u128::from_ne_bytes));
+    if let Some(random) = fetched.pop() {
+        return Ok(random);
     }
-    Ok(fetched.pop().unwrap_or_default())
+    let mut bytes = [[0; 16]; 16];
+    getrandom::fill(bytes.as_flattened_mut())?;
+    let [random, others @ ..] = bytes.map(u128::from_ne_bytes);
+    fetched.extend(others);
+    Ok(random)
 }
 
 #[cfg(test)]

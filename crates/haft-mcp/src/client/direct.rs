@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
+use super::failure::unexpected;
 use super::lane::Lane;
 use super::remote::{Running, Service};
 use super::result::{Answer, Kind};
@@ -97,7 +98,6 @@ impl RemoteCall {
         lane: &Lane,
         (name, call): (&str, u64),
     ) -> Result<ToolResult, ServiceError> {
-        let unexpected = |_| ServiceError::UnexpectedResponse;
         let about = running.asking.about.as_deref();
         let mut given = Given::default();
         for _ in 0..ROUNDS {
@@ -106,7 +106,7 @@ impl RemoteCall {
             let params = params((name, &self.args), number, about, &given).map_err(unexpected)?;
             let answer = lane.ask(number, "tools/call", &params).await?;
             let answer = answer.get();
-            let said = Answer::read(answer).map_err(unexpected)?;
+            let said = Answer::read(answer)?;
             match said.kind() {
                 Kind::Result => return Ok(said.output(self.server())),
                 Kind::Other => return Err(ServiceError::UnexpectedResponse),

@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use haft_host::WebError;
-use rmcp::service::ClientInitializeError;
+use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
@@ -31,6 +31,11 @@ impl WayError {
             words: words.trim().chars().take(WORDS).collect(),
         }
     }
+}
+
+/// What is not in the words of the protocol is no answer.
+pub(super) fn unexpected(_: serde_json::Error) -> ServiceError {
+    ServiceError::UnexpectedResponse
 }
 
 /// Whether the tool can have heard of a request that failed.

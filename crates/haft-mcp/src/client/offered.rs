@@ -18,6 +18,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::definition::{LeftOut, Offered};
+use super::failure::unexpected;
 use super::lane::Lane;
 use super::words::Words;
 
@@ -184,7 +185,6 @@ impl Asking {
             about: Option<&'a RawValue>,
         }
         let about = self.about.as_deref();
-        let unexpected = |_| ServiceError::UnexpectedResponse;
         let page = match &self.lane {
             Some(lane) => {
                 let params = serde_json::to_vec(&Params { cursor, about }).map_err(unexpected)?;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::beside;
 use super::definition::Manifest;
-use super::failure::{Heard, Trouble};
+use super::failure::{Heard, Trouble, unexpected};
 use super::garbled::GARBLED;
 use super::oversize::too_large;
 use super::remote::{Remote, Running};
@@ -127,11 +127,11 @@ impl Prepared for RemoteCall {
                 // Boxed, so that a call that need not wait for it does not carry the room.
                 None => tokio::select! {
                     biased;
+                    () = cancelled(cx) => return Err(was_cancelled()),
                     running = Box::pin(self.remote.connected()) => match running {
                         Ok(running) => running,
                         Err(error) => return Ok(self.without_it(error)),
                     },
-                    () = cancelled(cx) => return Err(was_cancelled()),
                 },
             };
             self.still_as_judged()?;
@@ -219,7 +219,7 @@ impl RemoteCall {
                 Box::pin(async move {
                     let answer = service.call_tool(params).await?;
                     let answer = serde_json::to_string(&answer).map_err(unexpected)?;
-                    Ok(Answer::read(&answer).map_err(unexpected)?.output(server))
+                    Ok(Answer::read(&answer)?.output(server))
                 })
             }
             (Target::Resource(_), _) => {
@@ -254,6 +254,8 @@ impl RemoteCall {
             // Dropping the call tells the server that nobody waits for it any more.
             tokio::select! {
                 biased;
+                // First, so that nothing more is sent.
+                () = cancelled(cx) => return Err(Ended::Cancelled),
                 answer = &mut call => {
                     // A program that has said nothing else has no last words.
                     if heard.is_none() || heard != running.heard() {
@@ -261,7 +263,6 @@ impl RemoteCall {
                     }
                     return answer.map_err(Ended::Failed);
                 }
-                () = cancelled(cx) => return Err(Ended::Cancelled),
                 Some(said) = listening.said.recv() => match said {
                     Said::Progress(measure, text) => cx.progress_at(measure, text),
                     Said::Form(form, answer) => {
@@ -353,10 +354,6 @@ impl RemoteCall {
         ToolError::new(code, text)
             .hint("look whether it happened; the next call starts the server again if need be")
     }
-}
-
-fn unexpected(_: serde_json::Error) -> ServiceError {
-    ServiceError::UnexpectedResponse
 }
 
 /// What hides or repaints text in a form is spelled out: a person must see what is asked. Values that

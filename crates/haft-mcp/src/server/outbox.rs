@@ -31,6 +31,13 @@ impl Outbox {
         self.filled.notify_one();
     }
 
+    /// Send this unless the same is waiting already.
+    pub(crate) fn put_once(&self, message: Vec<u8>) {
+        if !self.lock().messages.contains(&message) {
+            self.put(message);
+        }
+    }
+
     /// Send this unless too much is waiting already.
     pub(crate) fn tell(&self, message: Vec<u8>) {
         if self.lock().bytes < NEWS_LIMIT {
@@ -69,7 +76,8 @@ mod tests {
         let sent = outbox.take();
         assert_eq!(sent.len(), 5);
         assert_eq!(sent[4], b"answer");
-        outbox.tell(b"again".to_vec());
+        outbox.put_once(b"again".to_vec());
+        outbox.put_once(b"again".to_vec());
         assert_eq!(outbox.take().len(), 1);
     }
 }

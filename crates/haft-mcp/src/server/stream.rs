@@ -1,5 +1,5 @@
-//! A client on a stream of lines, such as standard input and output. One task does everything:
-//! most requests are answered while they are read, without waking anybody.
+//! A client on a stream of lines, such as standard input and output. One task reads, works and
+//! answers: most requests are answered while they are read, without waking anybody.
 
 use std::future::poll_fn;
 use std::io;
@@ -123,7 +123,7 @@ async fn told_of_changes(connection: Arc<Connection>, mut news: News) {
         let changed = news.next().await;
         if connection.agreed().is_some() {
             let told = notification(changed, &serde_json::json!({}));
-            connection.aside.put(told);
+            connection.aside.put_once(told);
         }
     }
 }
@@ -160,7 +160,7 @@ async fn take(
         Accepted::Reply(id, reply) => answer(outbox, &id, Some(reply), out),
         Accepted::Work(id, future) => {
             work.push(Served { id, work: future });
-            // Looked at here, it is looked at once: in line with the others it would be again.
+            // Most are answered at once. With all that are ready, so that none is looked at twice.
             if let Poll::Ready(Some((id, reply))) =
                 poll_fn(|task| Poll::Ready(work.poll_next_unpin(task))).await
             {

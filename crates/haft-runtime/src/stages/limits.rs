@@ -104,7 +104,8 @@ async fn watched(
     cx: &ToolContext,
     mut work: BoxFuture<'_, ToolResult>,
 ) -> ToolResult {
-    let mut looked_at = true;
+    // Where its share of turns is used up, nothing below is looked at now: it has to be the next time.
+    let mut looked_at = tokio::task::coop::has_budget_remaining();
     let done = poll_fn(|task| match std::mem::take(&mut looked_at) {
         true => Poll::Pending,
         false => work.as_mut().poll(task),

@@ -3,9 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::{Call, ErrorCode, Event, EventKind, Outcome};
+use futures_util::future::join_all;
+use haft_core::{
+    Call, ErrorCode, Event, EventKind, Outcome, Output, Repeat, Tool, ToolContext, ToolResult,
+    typed,
+};
 use haft_runtime::{EventBus, Heard};
 use haft_testkit::House;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 async fn call(name: &str, args: Value) -> Outcome {
@@ -176,6 +182,40 @@ async fn a_caller_can_stop_a_tool_that_looks_around() {
         .await;
     assert_eq!(outcome.code(), Some(ErrorCode::Cancelled), "{outcome:?}");
     waker.join().unwrap();
+}
+
+/// Waits for a moment, then says so.
+#[derive(Deserialize, JsonSchema)]
+struct Moment {}
+
+impl Tool for Moment {
+    const NAME: &'static str = "test.moment";
+    const REPEAT: Repeat = Repeat::Read;
+    type Power = ();
+
+    async fn run(self, (): &(), _cx: &ToolContext) -> ToolResult {
+        // Counts as something that was got done.
+        tokio::task::coop::consume_budget().await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Ok(Output::text("over"))
+    }
+}
+
+/// More wait than one task may look at in one turn, and none is forgotten.
+#[tokio::test(start_paused = true)]
+async fn many_that_wait_in_one_task_are_all_answered() {
+    let house = House::builder().build();
+    house
+        .runtime
+        .registry()
+        .register_all([typed::<Moment>()])
+        .unwrap();
+    let session = house.session("s");
+    let one = || Call::new("test.moment", json!({}));
+    let calls = (0..500).map(|_| house.runtime.call(&session, one()));
+    let outcomes = join_all(calls).await;
+    let failed: Vec<_> = outcomes.iter().filter(|outcome| !outcome.ok).collect();
+    assert!(failed.is_empty(), "{} {:?}", failed.len(), failed[0]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -112,7 +112,7 @@ impl Writer {
         };
         let durability = group.iter().map(|job| job.durability).max();
         let durability = durability.unwrap_or(Durability::Process);
-        let (following, results) = match together(connection, group, durability, turn) {
+        let (following, results) = match together(connection, group, durability, turn, shared) {
             Ok(committed) => committed,
             Err(error) => {
                 if matches!(error, StoreError::Full) {
@@ -191,14 +191,16 @@ fn together(
     group: &mut [Job],
     durability: Durability,
     turn: Turn,
+    shared: &Shared,
 ) -> Result<(Following, Vec<Result<(), StoreError>>), StoreError> {
     connection.set_patient(turn == Turn::Patient)?;
     let mut failed = false;
     let nobody_waits = group.iter().all(|job| job.done.is_none());
+    let nobody_waits = || nobody_waits && lock(&shared.queue).awaited == 0;
     let following = connection.writing(durability, &mut |transaction| {
         let mut jobs = group.iter_mut();
         let done = jobs.try_for_each(|job| {
-            if nobody_waits {
+            if nobody_waits() {
                 // A call that has just come in is not to wait for a thousand records of others.
                 std::thread::yield_now();
             }
