@@ -81,7 +81,6 @@ fn driven(version: &[&str], way: &str, tool: &str, command: Vec<String>) -> Driv
         tool: tool.to_owned(),
         command,
         env: Vec::new(),
-        client_on: None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::json;
 
 use super::Bench;
@@ -44,8 +44,6 @@ pub(super) struct Driven {
     pub(super) tool: String,
     pub(super) command: Vec<String>,
     pub(super) env: Vec<(String, String)>,
-    /// The processor of the client, where that is not left to the system
-    pub(super) client_on: Option<usize>,
 }
 
 pub(crate) fn rows(bench: &Bench) -> Result<Vec<Row>> {
@@ -79,30 +77,6 @@ fn times(ratio: f64) -> Bar {
     }
 }
 
-/// A command that stays on these processors.
-fn on(processors: &[usize], command: Vec<String>) -> Vec<String> {
-    let processors = processors.iter().map(usize::to_string);
-    let processors = processors.collect::<Vec<_>>().join(",");
-    let taskset = ["taskset", "-c", &processors].map(str::to_owned);
-    taskset.into_iter().chain(command).collect()
-}
-
-/// The first two processors that we may use.
-fn processors() -> Result<[usize; 2]> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let list = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
-        .context("nobody says which processors there are")?;
-    let mut all = list.trim().split(',').flat_map(|range| {
-        let mut ends = range.split('-').map(|end| end.parse().unwrap_or(0));
-        let first = ends.next().unwrap_or(0);
-        first..=ends.next().unwrap_or(first)
-    });
-    let one = all.next().context("there is no processor")?;
-    Ok([one, all.next().unwrap_or(one)])
-}
-
 impl Driven {
     /// This server, asked a line each round. It runs as long as its row is taken.
     fn side(self, world: &World, name: &str, line: &str) -> Box<dyn Side> {
@@ -115,33 +89,19 @@ impl Driven {
         })
     }
 
-    /// The client on one processor, and its server on these.
-    fn apart(self, one: usize, server: &[usize]) -> Self {
-        Driven {
-            command: on(server, self.command),
-            client_on: Some(one),
-            ..self
-        }
-    }
-
     fn start(
         &self,
         world: &World,
         name: &str,
         version: &str,
     ) -> Result<std::rc::Rc<std::cell::RefCell<Program>>> {
-        let words = ["drive", &self.way, &self.tool, "--"].map(str::to_owned);
-        let mut drive = vec![world.ends.display().to_string()];
-        drive.extend(words.into_iter().chain(self.command.iter().cloned()));
-        if let Some(processor) = self.client_on {
-            drive = on(&[processor], drive);
-        }
-        let mut command = Command::new(&drive[0]);
-        command
-            .args(&drive[1..])
+        let mut drive = Command::new(&world.ends);
+        drive
+            .args(["drive", &self.way, &self.tool, "--"])
+            .args(&self.command)
             .envs(self.env.iter().map(|(key, value)| (key, value)))
             .current_dir(&world.folder);
-        Program::start(name, version, command)
+        Program::start(name, version, drive)
     }
 }
 
@@ -161,24 +121,19 @@ impl World {
             tool: "bench__echo".to_owned(),
             command: self.fixture("haft", place, tools),
             env: Vec::new(),
-            client_on: None,
         };
         driven.side(self, "haft", line)
     }
 
     fn bare(&self, name: &str, way: &str, place: &str, tools: usize, line: &str) -> Box<dyn Side> {
-        self.rmcp(way, place, tools).side(self, name, line)
-    }
-
-    fn rmcp(&self, way: &str, place: &str, tools: usize) -> Driven {
-        Driven {
+        let driven = Driven {
             version: "the one in Cargo.lock".to_owned(),
             way: way.to_owned(),
             tool: "echo".to_owned(),
             command: self.fixture("rmcp", place, tools),
             env: Vec::new(),
-            client_on: None,
-        }
+        };
+        driven.side(self, name, line)
     }
 
     /// Our server against rmcp's, with the same tools.
@@ -213,12 +168,7 @@ impl World {
 
     /// The shipped binary in front of a server that is not ours.
     fn hub(&self) -> Result<Vec<Row>> {
-        let server = |tools| self.fixture("rmcp", "pipes", tools);
-        let few = self.home("few", &server(0))?;
-        let many = self.home("many", &server(1000))?;
-        let [one, other] = processors()?;
-        let apart = self.home("apart", &on(&[one], server(0)))?;
-        let calls = "single 2000";
+        let (few, many) = (self.home("few", 0)?, self.home("many", 1000)?);
         let hub = |home: &Path, line: &str| {
             self.shipped(home, "lines", &["mcp"])
                 .side(self, "haft", line)
@@ -233,26 +183,11 @@ impl World {
             ..Bar::default()
         };
         Ok(vec![
-            // Both ends of the hub sit on one processor, and haft may use both; the ends of the hop sit
-            // apart. Left to the system, two that talk in turns may share a processor and three may
-            // not, and the ratio is that of its choices.
             row(
                 "echo through the hub, against one hop",
-                self.shipped(&apart, "lines", &["mcp"])
-                    .apart(one, &[one, other])
-                    .side(self, "haft", calls),
-                self.rmcp("lines", "pipes", 0).apart(one, &[other]).side(
-                    self,
-                    "rmcp, pipes",
-                    calls,
-                ),
+                hub(&few, "single 2000"),
+                bare(0, "single 2000"),
                 times(2.3),
-            ),
-            row(
-                "the same, placed by the system",
-                hub(&few, calls),
-                bare(0, calls),
-                Bar::default(),
             ),
             row(
                 "`haft mcp` until its first list",
@@ -310,21 +245,21 @@ impl World {
             tool: "mcp__echo__echo".to_owned(),
             command,
             env: vec![("HAFT_HOME".to_owned(), home.display().to_string())],
-            client_on: None,
         }
     }
 
     /// A home of haft with one server that has been looked at. It is believed that its tools only
     /// read: an answer to nobody's question would be timed otherwise.
-    fn home(&self, name: &str, server: &[String]) -> Result<PathBuf> {
+    fn home(&self, name: &str, tools: usize) -> Result<PathBuf> {
         let home = self.folder.join(name);
         if home.exists() {
             fs::remove_dir_all(&home)?;
         }
         fs::create_dir_all(&home)?;
+        let command = self.fixture("rmcp", "pipes", tools);
         let server = json!({
-            "command": server[0],
-            "args": server[1..],
+            "command": command[0],
+            "args": command[1..],
             "trust_annotations": true,
         });
         let config = json!({"mcp": {"servers": {"echo": server}}});

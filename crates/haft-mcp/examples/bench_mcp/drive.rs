@@ -165,7 +165,7 @@ fn started(command: &mut Command, count: u64) -> f64 {
     spent.as_nanos() as f64 / count as f64
 }
 
-/// Wall time here; CPU time of the server's own process, with what it does behind its answers.
+/// Wall time here, CPU time of the server's own process.
 struct Clock {
     wall: Instant,
     cpu: u64,
@@ -181,28 +181,12 @@ impl Clock {
 
     fn per(&self, child: &Child, count: u64) -> Value {
         let wall = self.wall.elapsed().as_nanos() as f64;
-        settle(child);
         let cpu = cpu(child).saturating_sub(self.cpu) as f64;
         let count = count as f64;
         json!({"ns_per_call": wall / count, "cpu_ns_per_call": cpu / count})
     }
 }
 
-/// Wait until a server has done what it does behind its answers: whoever comes next would wait for it.
-fn settle(child: &Child) {
-    let until = Instant::now() + Duration::from_secs(5);
-    let mut before = cpu(child);
-    while Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(100));
-        let now = cpu(child);
-        if now.saturating_sub(before) < 1_000_000 {
-            return;
-        }
-        before = now;
-    }
-}
-
-/// Nanoseconds that its threads have used.
 fn cpu(child: &Child) -> u64 {
     let tasks = format!("/proc/{}/task", child.id());
     let tasks = std::fs::read_dir(tasks).into_iter().flatten().flatten();
