@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::packed::Searcher;
 use haft_core::{Block, Output};
+use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use regex::Regex;
 
@@ -21,8 +22,8 @@ const TAIL: usize = 400;
 const AROUND: usize = 80;
 const PLACES: usize = 5;
 
-/// Words that tell of an error, in small letters, with a capital, or in capitals: with what they
-/// begin, for finding them fast, and with all their forms.
+/// Words that tell of an error: with what they begin, for finding them fast, and with all their
+/// forms.
 const WORDS: &[(&str, &str)] = &[
     ("error", "errors?"),
     ("fail", "fail(?:ed|ure|ures|ing)?"),
@@ -53,8 +54,10 @@ const WORDS: &[(&str, &str)] = &[
     ("not ok", "not ok"),
     ("exit status", "exit status [1-9]"),
 ];
-/// How npm, logs and one runner of tests mark what went wrong.
-const SHOUTS: [&str; 5] = ["ERR!", "ERR ", "=err", "[E] ", "E   "];
+/// How npm and logs mark what went wrong, in small letters.
+const SHOUTS: [&str; 4] = ["err!", "err ", "=err", "[e] "];
+/// How one runner of tests does, where a line begins.
+const ASSERTED: &str = "E   ";
 const MARKS: [&str; 5] = ["✗", "✘", "✕", "×", "❌"];
 
 static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -67,48 +70,37 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Finds something in every line that `ERROR` holds on, many bytes at a time: many times as fast as
-/// a regular expression. Words in other mixes of letters than those three are not looked for in
-/// what only passes by. None on a machine that cannot; then every line is looked at.
+/// a regular expression. None on a machine that cannot; then every line is looked at.
 ///
-/// Words are looked for without their first letter, which stands for two of the three at once: no
-/// more than 64 texts can be looked for in this way. Four letters of each are compared at once, so
-/// none may be shorter; marks, which are, have a search of their own, and plain text has none.
+/// No more than 32 texts can be looked for in the quickest way, so they are looked for in a copy in
+/// small letters. Four letters of each are compared at once, so none may be shorter; marks, which
+/// are, have a search of their own, and plain text has none.
 static LIKELY: LazyLock<Option<[Searcher; 2]>> = LazyLock::new(|| {
-    let words = WORDS.iter().flat_map(|(begin, _)| match begin.len() {
-        ..=4 => vec![
-            (*begin).to_owned(),
-            format!("{}{}", begin[..1].to_uppercase(), &begin[1..]),
-            begin.to_uppercase(),
-        ],
-        _ => vec![begin[1..].to_owned(), begin[1..].to_uppercase()],
-    });
-    let words = words.chain(SHOUTS.map(str::to_owned));
+    let words = WORDS.iter().map(|(begin, _)| *begin).chain(SHOUTS);
     Some([Searcher::new(words)?, Searcher::new(MARKS)?])
 });
 
+static NEXT_ASSERTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\nE   "));
+
 /// Hits of a search, one after the other.
 struct Ahead<'s> {
-    searcher: &'s Searcher,
+    text: &'s [u8],
+    find: &'s dyn Fn(&[u8]) -> Option<usize>,
     /// The next one, or the end of the text
     next: usize,
 }
 
 impl<'s> Ahead<'s> {
-    fn new(searcher: &'s Searcher, text: &str) -> Self {
-        let mut ahead = Ahead { searcher, next: 0 };
-        ahead.look(text, 0);
-        ahead
+    fn new(text: &'s [u8], find: &'s dyn Fn(&[u8]) -> Option<usize>) -> Self {
+        let next = find(text).unwrap_or(text.len());
+        Ahead { text, find, next }
     }
 
-    fn look(&mut self, text: &str, from: usize) {
-        let hit = self.searcher.find(&text[from..]);
-        self.next = hit.map_or(text.len(), |hit| from + hit.start());
-    }
-
-    /// The next hit from here on.
-    fn from(&mut self, text: &str, from: usize) -> usize {
+    /// The next hit from here on, where a line begins.
+    fn from(&mut self, from: usize) -> usize {
         if self.next < from {
-            self.look(text, from);
+            let hit = (self.find)(&self.text[from..]);
+            self.next = hit.map_or(self.text.len(), |hit| from + hit);
         }
         self.next
     }
@@ -116,27 +108,42 @@ impl<'s> Ahead<'s> {
 
 /// Where the lines are that tell of an error.
 pub(crate) fn error_lines(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut at = 0;
     // Colours hide where words begin, so every line of a coloured text is looked at.
     let coloured = memchr(0x1b, text.as_bytes()).is_some();
-    let likely = LIKELY.as_ref().filter(|_| !coloured);
-    let plain = text.is_ascii();
-    let mut likely = likely.map(|[words, marks]| {
-        let marks = (!plain).then(|| Ahead::new(marks, text));
-        (Ahead::new(words, text), marks)
-    });
+    match LIKELY.as_ref().filter(|_| !coloured) {
+        Some(likely) => likely_errors(text, likely),
+        None => errors_from(text, |at| at),
+    }
+}
+
+fn likely_errors(text: &str, [words, marks]: &[Searcher; 2]) -> Vec<Range<usize>> {
+    let small = text.as_bytes().to_ascii_lowercase();
+    let word = |text: &[u8]| words.find(text).map(|hit| hit.start());
+    let mark = |text: &[u8]| marks.find(text).map(|hit| hit.start());
+    let asserted = |text: &[u8]| match text.starts_with(ASSERTED.as_bytes()) {
+        true => Some(0),
+        false => NEXT_ASSERTED.find(text).map(|feed| feed + 1),
+    };
+    let mut hits = vec![
+        Ahead::new(&small, &word),
+        Ahead::new(text.as_bytes(), &asserted),
+    ];
+    if !text.is_ascii() {
+        hits.push(Ahead::new(text.as_bytes(), &mark));
+    }
+    errors_from(text, |at| {
+        let nearest = hits.iter_mut().map(|hits| hits.from(at)).min();
+        nearest.unwrap_or(text.len())
+    })
+}
+
+/// Lines with errors, looked at from one place worth a look to the next, given where a line begins.
+fn errors_from(text: &str, mut next: impl FnMut(usize) -> usize) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
     while at < text.len() {
-        let hit = match &mut likely {
-            Some((words, marks)) => {
-                let mark = marks
-                    .as_mut()
-                    .map_or(text.len(), |marks| marks.from(text, at));
-                words.from(text, at).min(mark)
-            }
-            None => at,
-        };
+        let hit = next(at);
         if hit == text.len() {
             break;
         }
@@ -386,8 +393,10 @@ mod tests {
     }
 
     #[test]
-    fn every_word_is_found_at_once_in_three_spellings() {
-        assert!(WORDS.iter().all(|(begin, _)| begin.len() >= 4));
+    fn every_word_is_found_at_once_in_whatever_letters() {
+        let texts = WORDS.iter().map(|(begin, _)| *begin).chain(SHOUTS);
+        assert!(texts.clone().all(|text| text.len() >= 4));
+        assert!(texts.count() <= 32);
         for (begin, _) in WORDS {
             let whole = match *begin {
                 "segmentation" => "segmentation fault",
@@ -397,7 +406,8 @@ mod tests {
                 begin => begin,
             };
             let capital = format!("{}{}", whole[..1].to_uppercase(), &whole[1..]);
-            for word in [whole.to_owned(), capital, whole.to_uppercase()] {
+            let mixed = format!("{}{}", &whole[..3].to_uppercase(), &whole[3..]);
+            for word in [whole.to_owned(), capital, mixed, whole.to_uppercase()] {
                 let text = format!("fine\nso {word} it\nfine");
                 assert_eq!(error_lines(&text).len(), 1, "{word}");
             }
@@ -444,6 +454,8 @@ mod tests {
             "OUT OF MEMORY",
             "E   assert",
             "x E   y",
+            "E   assert again",
+            "stderr of it",
         ];
         let text = lines.join("\n");
         let coloured = format!("\u{1b}[1mx\u{1b}[0m\n{text}");
@@ -454,6 +466,7 @@ mod tests {
             "\n",
             "error\n",
             "a\n\nfatal\n\n",
+            "E   a\nE   b\n\nE   c",
         ] {
             let found: Vec<&str> = error_lines(text).into_iter().map(|at| &text[at]).collect();
             let expected: Vec<&str> = text.lines().filter(|line| is_error(line)).collect();
