@@ -149,7 +149,7 @@ fn errors_from(text: &str, mut next: impl FnMut(usize) -> usize) -> Vec<Range<us
         }
         let start = memrchr(b'\n', &bytes[at..hit]).map_or(at, |feed| at + feed + 1);
         let end = memchr(b'\n', &bytes[hit..]).map_or(text.len(), |feed| hit + feed);
-        if is_error(&text[start..end]) {
+        if tells(&text[start..end]) {
             found.push(start..end);
         }
         at = end + 1;
@@ -159,6 +159,13 @@ fn errors_from(text: &str, mut next: impl FnMut(usize) -> usize) -> Vec<Range<us
 
 /// Whether a line tells of an error.
 pub(crate) fn is_error(line: &str) -> bool {
+    match line.len() > LONG {
+        true => !error_lines(line).is_empty(),
+        false => tells(line),
+    }
+}
+
+fn tells(line: &str) -> bool {
     let line = without_colours(line);
     ERROR.as_ref().is_some_and(|error| error.is_match(&line))
 }
@@ -319,16 +326,14 @@ pub(crate) fn cut_short(line: &str) -> Cow<'_, str> {
     if chars <= LONG {
         return Cow::Borrowed(line);
     }
-    let at = |nth: usize| {
-        line.char_indices()
-            .nth(nth)
-            .map_or(line.len(), |(at, _)| at)
-    };
-    let (head, tail) = (at(HEAD), at(chars - TAIL));
+    let at = |found: Option<(usize, char)>| found.map_or(line.len(), |(at, _)| at);
+    let head = at(line.char_indices().nth(HEAD));
+    let tail = at(line.char_indices().nth_back(TAIL - 1));
     let middle = &line[head..tail];
+    let errors = ERROR.iter().filter(|_| is_error(middle));
     let mut short = line[..head].to_owned();
     let mut until = 0;
-    for found in ERROR.iter().flat_map(|error| error.find_iter(middle)) {
+    for found in errors.flat_map(|error| error.find_iter(middle)) {
         if found.start() < until {
             continue;
         }

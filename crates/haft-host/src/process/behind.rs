@@ -2,52 +2,43 @@
 //! it takes to read it and look through it.
 
 use std::io::{self, Write};
-use std::mem;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-/// What is written at once. Files are filled fastest by pieces that begin where such a piece ends.
-const PIECE: usize = 64 * 1024;
+use super::record::Place;
+
 /// Pieces that wait to be written.
 const PIECES: usize = 2;
 
-/// Hands on what it is given. An error shows with a later piece or at the next flush.
+/// Hands on what it is given. An error shows with a later piece or at the end.
 pub(super) struct Behind {
-    piece: Vec<u8>,
     /// None once the thread was told to end
-    pieces: Option<SyncSender<Vec<u8>>>,
-    /// Room that was used and can be used again
-    used: Receiver<Vec<u8>>,
+    pieces: Option<SyncSender<String>>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Behind {
-    pub(super) fn new(mut writer: Box<dyn Write + Send>) -> io::Result<Behind> {
-        let (pieces, waiting) = sync_channel::<Vec<u8>>(PIECES);
-        let (done, used) = sync_channel(PIECES);
+    pub(super) fn new(writer: Box<dyn Write + Send>) -> io::Result<Behind> {
+        let (pieces, waiting) = sync_channel(PIECES);
         let thread = thread::Builder::new()
             .name("haft-kept".into())
-            .spawn(move || {
-                for piece in waiting {
-                    writer.write_all(&piece)?;
-                    // Where there is enough room already it is not needed.
-                    let _ = done.try_send(piece);
-                }
-                writer.flush()
-            })?;
+            .spawn(move || write(writer, waiting))?;
         Ok(Behind {
-            piece: Vec::with_capacity(PIECE),
             pieces: Some(pieces),
-            used,
             thread: Some(thread),
         })
     }
+}
 
-    fn hand_on(&mut self) -> io::Result<()> {
-        let mut room = self.used.try_recv().unwrap_or_default();
-        room.clear();
-        room.reserve_exact(PIECE);
-        let piece = mem::replace(&mut self.piece, room);
+fn write(mut writer: Box<dyn Write + Send>, pieces: Receiver<String>) -> io::Result<()> {
+    for piece in pieces {
+        writer.write_all(piece.as_bytes())?;
+    }
+    writer.flush()
+}
+
+impl Place for Behind {
+    fn put(&mut self, piece: String) -> io::Result<()> {
         match &self.pieces {
             Some(pieces) if pieces.send(piece).is_ok() => Ok(()),
             _ => self.end(),
@@ -64,26 +55,9 @@ impl Behind {
     }
 }
 
-impl Write for Behind {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = bytes.len().min(PIECE - self.piece.len());
-        self.piece.extend_from_slice(&bytes[..count]);
-        if self.piece.len() == PIECE {
-            self.hand_on()?;
-        }
-        Ok(count)
-    }
-
-    /// Nothing can be written after it.
-    fn flush(&mut self) -> io::Result<()> {
-        self.hand_on()?;
-        self.end()
-    }
-}
-
 impl Drop for Behind {
     fn drop(&mut self) {
-        // Whoever let it go without a flush does not want to know.
+        // Whoever let it go before the end does not want to know.
         let _ = self.end();
     }
 }
@@ -94,16 +68,16 @@ mod tests {
     use std::fs::{self, OpenOptions};
 
     #[test]
-    fn everything_is_there_after_a_flush() {
+    fn everything_is_there_at_the_end() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut behind = Behind::new(Box::new(file.reopen().unwrap())).unwrap();
-        let text: Vec<u8> = (0..1_000_003_u32).map(|n| n.to_le_bytes()[0]).collect();
-        for part in text.chunks(4_999) {
-            behind.write_all(part).unwrap();
+        let pieces: Vec<String> = (0..1_003).map(|n| n.to_string().repeat(1_000)).collect();
+        for piece in &pieces {
+            behind.put(piece.clone()).unwrap();
         }
-        behind.flush().unwrap();
-        assert!(fs::read(file.path()).unwrap() == text);
-        assert!(behind.write_all(&text).is_err(), "it is over");
+        behind.end().unwrap();
+        assert!(fs::read_to_string(file.path()).unwrap() == pieces.concat());
+        assert!(behind.put("more".to_owned()).is_err(), "it is over");
     }
 
     #[test]
@@ -112,12 +86,12 @@ mod tests {
         let mut behind = Behind::new(Box::new(full())).unwrap();
         let mut written = Ok(());
         for _ in 0..20 {
-            written = written.and_then(|()| behind.write_all(&[b'x'; PIECE]));
+            written = written.and_then(|()| behind.put("x".repeat(1 << 16)));
         }
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::StorageFull);
         let mut behind = Behind::new(Box::new(full())).unwrap();
-        behind.write_all(b"a little").unwrap();
-        let error = behind.flush().unwrap_err();
+        behind.put("a little".to_owned()).unwrap();
+        let error = behind.end().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -30,7 +30,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ use crate::{FileResults, Workspace, filter_env};
 use behind::Behind;
 use login::Login;
 use noting::Noting;
-use record::Keep;
+use record::{Keep, Place};
 use sessions::Sessions;
 use terminal::{Streams, Terminal};
 
@@ -300,7 +300,7 @@ impl RunProcesses {
                 let writer = results.create(session)?;
                 let handle = writer.handle().to_owned();
                 let behind = Behind::new(Box::new(writer))?;
-                Ok((handle, Box::new(behind) as Box<dyn Write + Send>))
+                Ok((handle, Box::new(behind) as Box<dyn Place>))
             };
             Box::new(open) as _
         });

@@ -56,40 +56,40 @@ impl Output {
 
     /// The next bytes; none at the end, and never after it. Nothing is lost when the caller stops
     /// waiting.
-    pub(super) async fn next(&mut self) -> &[u8] {
-        let count = match &mut self.source {
-            Source::Told(pipe) => pipe.read(&mut self.buffer).await.unwrap_or(0),
-            Source::Flood(flood) => {
-                self.buffer = flood.pieces.recv().await.unwrap_or_default();
-                self.buffer.len()
+    pub(super) async fn next(&mut self) -> Vec<u8> {
+        let piece = match &mut self.source {
+            Source::Told(pipe) => {
+                let count = pipe.read(&mut self.buffer).await.unwrap_or(0);
+                self.buffer[..count].to_vec()
             }
+            Source::Flood(flood) => flood.pieces.recv().await.unwrap_or_default(),
             Source::Ended => std::future::pending().await,
         };
-        match count {
+        match piece.len() {
             0 => self.source = Source::Ended,
             CHUNK => self.expect_much(),
             _ => {}
         }
-        self.buffer.get(..count).unwrap_or_default()
+        piece
     }
 
     /// More of what the dead have left in the pipe; none at the end of that. No more is read than
     /// fits there: somebody who is not of the family may hold it open for ever.
-    pub(super) async fn rest(&mut self) -> Option<&[u8]> {
-        let count = match &mut self.source {
+    pub(super) async fn rest(&mut self) -> Option<Vec<u8>> {
+        let piece = match &mut self.source {
             // The kernel is asked directly: the reactor may not have heard of the last bytes yet.
             Source::Told(pipe) if self.left > 0 => {
-                rustix::io::read(pipe, self.buffer.as_mut_slice()).unwrap_or(0)
+                let count = rustix::io::read(pipe, self.buffer.as_mut_slice()).unwrap_or(0);
+                self.buffer[..count].to_vec()
             }
             Source::Flood(flood) => {
                 flood.stop = None;
-                self.buffer = flood.pieces.recv().await.unwrap_or_default();
-                self.buffer.len()
+                flood.pieces.recv().await.unwrap_or_default()
             }
-            Source::Told(_) | Source::Ended => 0,
+            Source::Told(_) | Source::Ended => Vec::new(),
         };
-        self.left = self.left.saturating_sub(count);
-        self.buffer.get(..count).filter(|rest| !rest.is_empty())
+        self.left = self.left.saturating_sub(piece.len());
+        (!piece.is_empty()).then_some(piece)
     }
 
     /// Let a thread read, where there can be one.
@@ -102,6 +102,7 @@ impl Output {
         let flood = pipe.as_fd().try_clone_to_owned().and_then(Flood::new);
         if let Ok(flood) = flood {
             self.source = Source::Flood(flood);
+            self.buffer = Vec::new();
         }
     }
 }

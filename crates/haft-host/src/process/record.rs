@@ -1,5 +1,6 @@
-//! What is kept of a command's output: its end in memory, the whole of it behind the caller's
-//! writer once it no longer fits, up to a limit.
+//! What is kept of a command's output: its end in memory, and the whole of it in the caller's place
+//! once it no longer fits, up to a limit. Output comes in pieces that are handed on as they are:
+//! what there is no longer room for in memory is what is put there.
 
 use std::io::{self, Write};
 
@@ -21,8 +22,27 @@ pub(super) struct Keep<'a> {
     pub(super) held: usize,
 }
 
-/// Gives a handle, and what to write to.
-type Open<'a> = dyn FnOnce() -> io::Result<(String, Box<dyn Write + Send>)> + Send + 'a;
+/// Gives a handle, and what is to be filled.
+type Open<'a> = dyn FnOnce() -> io::Result<(String, Box<dyn Place>)> + Send + 'a;
+
+/// Where a whole output goes.
+pub(super) trait Place: Send {
+    /// An error shows now or later.
+    fn put(&mut self, piece: String) -> io::Result<()>;
+
+    /// That was all. Nothing can be put there after it.
+    fn end(&mut self) -> io::Result<()>;
+}
+
+impl<W: Write + Send> Place for W {
+    fn put(&mut self, piece: String) -> io::Result<()> {
+        self.write_all(piece.as_bytes())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.flush()
+    }
+}
 
 /// The output of one command while it runs.
 pub(super) struct Record<'a> {
@@ -37,7 +57,7 @@ pub(super) struct Record<'a> {
 
 #[derive(Default)]
 struct Spill {
-    open: Option<(String, Box<dyn Write + Send>)>,
+    open: Option<(String, Box<dyn Place>)>,
     written: u64,
     /// Text came that no longer fitted
     cut: bool,
@@ -70,13 +90,13 @@ impl<'a> Record<'a> {
         }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.bytes += bytes.len() as u64;
-        let text = self.decoder.push(bytes);
-        self.take(&text);
+    pub(super) fn push(&mut self, piece: Vec<u8>) {
+        self.bytes += piece.len() as u64;
+        let text = self.decoder.push(piece);
+        self.take(text);
     }
 
-    fn take(&mut self, text: &str) {
+    fn take(&mut self, text: String) {
         if text.is_empty() {
             return;
         }
@@ -85,29 +105,25 @@ impl<'a> Record<'a> {
             true => text.len(),
             false => text.chars().count(),
         };
-        if self.tail.would_drop(chars)
-            && let Some(open) = self.keep.open.take()
-        {
-            match open() {
-                Ok(opened) => self.spill.open = Some(opened),
-                Err(error) => self.spill.error = Some(error),
-            }
-            for piece in self.tail.so_far() {
-                self.spill.write(piece, self.keep.max_bytes);
-            }
-        }
-        self.spill.write(text, self.keep.max_bytes);
-        self.tail.push(text, chars);
+        (self.live)(&text);
         self.chars += chars;
-        (self.live)(text);
+        self.tail.push(text, chars);
+        while let Some(piece) = self.tail.surplus() {
+            self.spill.put(piece, &mut self.keep);
+        }
     }
 
     pub(super) fn finish(mut self) -> Recorded {
         let rest = self.decoder.finish();
-        self.take(rest);
-        self.spill.finish(self.bytes, self.keep.max_bytes);
+        self.take(rest.to_owned());
+        let output = self.tail.text();
         let truncated = self.tail.dropped();
-        let output = self.tail.into_text();
+        if truncated {
+            for piece in self.tail.into_pieces() {
+                self.spill.put(piece, &mut self.keep);
+            }
+        }
+        self.spill.end(self.bytes, self.keep.max_bytes);
         Recorded {
             tail: last_chars(&output, TAIL_CHARS).to_owned(),
             output,
@@ -123,27 +139,33 @@ impl<'a> Record<'a> {
 
 impl Spill {
     /// A disk that is full ends the copy, not the command.
-    fn write(&mut self, text: &str, max: u64) {
-        let Some((_, writer)) = &mut self.open else {
+    fn put(&mut self, mut piece: String, keep: &mut Keep<'_>) {
+        if let Some(open) = keep.open.take() {
+            match open() {
+                Ok(opened) => self.open = Some(opened),
+                Err(error) => self.error = Some(error),
+            }
+        }
+        let Some((_, place)) = &mut self.open else {
             return;
         };
-        let room = usize::try_from(max.saturating_sub(self.written)).unwrap_or(usize::MAX);
-        let fits = if self.cut {
-            ""
-        } else {
-            text.get(..text.floor_char_boundary(room))
-                .unwrap_or_default()
+        let room = match self.cut {
+            true => 0,
+            false => keep.max_bytes.saturating_sub(self.written),
         };
-        self.cut |= fits.len() < text.len();
-        self.written += fits.len() as u64;
-        if let Err(error) = writer.write_all(fits.as_bytes()) {
-            self.error = Some(error);
-            self.open = None;
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        if piece.len() > room {
+            self.cut = true;
+            piece.truncate(piece.floor_char_boundary(room));
+        }
+        self.written += piece.len() as u64;
+        if let Err(error) = place.put(piece) {
+            self.failed(error);
         }
     }
 
-    fn finish(&mut self, bytes: u64, max: u64) {
-        let Some((_, writer)) = &mut self.open else {
+    fn end(&mut self, bytes: u64, max: u64) {
+        let Some((_, place)) = &mut self.open else {
             return;
         };
         let note = if self.cut {
@@ -151,13 +173,14 @@ impl Spill {
         } else {
             String::new()
         };
-        let written = writer
-            .write_all(note.as_bytes())
-            .and_then(|()| writer.flush());
-        if let Err(error) = written {
-            self.error = Some(error);
-            self.open = None;
+        if let Err(error) = place.put(note).and_then(|()| place.end()) {
+            self.failed(error);
         }
+    }
+
+    fn failed(&mut self, error: io::Error) {
+        self.error = Some(error);
+        self.open = None;
     }
 }
 
@@ -181,7 +204,7 @@ mod tests {
     fn record(total: usize, max: u64) -> (Recorded, String) {
         let whole = Shared::default();
         let kept = whole.clone();
-        let open = move || Ok(("r".to_owned(), Box::new(kept) as Box<dyn Write + Send>));
+        let open = move || Ok(("r".to_owned(), Box::new(kept) as Box<dyn Place>));
         let mut live = |_: &str| {};
         let keep = Keep {
             open: Some(Box::new(open)),
@@ -191,7 +214,7 @@ mod tests {
         let mut record = Record::new(&mut live, keep);
         let line = "0123456789abcdé\n".as_bytes();
         for piece in line.repeat(total.div_ceil(line.len())).chunks(1000) {
-            record.push(piece);
+            record.push(piece.to_vec());
         }
         let recorded = record.finish();
         let bytes = whole.0.lock().unwrap().clone();
@@ -232,7 +255,7 @@ mod tests {
     fn a_full_disk_ends_the_copy_and_not_the_command() {
         let open = || {
             let full = std::fs::OpenOptions::new().write(true).open("/dev/full")?;
-            Ok(("r".to_owned(), Box::new(full) as Box<dyn Write + Send>))
+            Ok(("r".to_owned(), Box::new(full) as Box<dyn Place>))
         };
         let mut live = |_: &str| {};
         let keep = Keep {
@@ -241,8 +264,8 @@ mod tests {
             held: OUTPUT_CHARS,
         };
         let mut record = Record::new(&mut live, keep);
-        record.push(&b"x".repeat(OUTPUT_CHARS + 1));
-        record.push(b"end");
+        record.push(b"x".repeat(OUTPUT_CHARS + 1));
+        record.push(b"end".to_vec());
         let recorded = record.finish();
         assert!(recorded.handle.is_none() && recorded.spill_error.is_some());
         assert!(recorded.output.ends_with("xend"));

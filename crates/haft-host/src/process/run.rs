@@ -164,7 +164,7 @@ impl Following<'_> {
                 () = &mut late => return Stop::TimedOut,
                 _ = self.exit.readable() => return Stop::Exited,
                 signal = wish(&mut self.wishes) => self.started.family.send(signal),
-                bytes = self.output.next() => self.record.push(bytes),
+                piece = self.output.next() => self.record.push(piece),
             }
         }
     }
@@ -184,8 +184,8 @@ impl Following<'_> {
                 Step::Wait(pause) => self.read_for(pause).await,
             }
         };
-        while let Some(bytes) = self.output.rest().await {
-            self.record.push(bytes);
+        while let Some(piece) = self.output.rest().await {
+            self.record.push(piece);
         }
         let status = self.started.family.leader_status();
         if gone {
@@ -200,7 +200,7 @@ impl Following<'_> {
             tokio::select! {
                 biased;
                 () = &mut over => return,
-                bytes = self.output.next() => self.record.push(bytes),
+                piece = self.output.next() => self.record.push(piece),
             }
         }
     }

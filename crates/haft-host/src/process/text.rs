@@ -2,7 +2,6 @@
 //! are no text replaced, the last characters kept in bounded memory at a cost that grows with
 //! the output and not with its square.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Turns a stream of bytes into text, piece by piece.
@@ -14,11 +13,11 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// The text of the next bytes. The start of an unfinished character waits for its rest.
-    pub(super) fn push<'b>(&mut self, bytes: &'b [u8]) -> Cow<'b, str> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) if self.carry.is_empty() => Cow::Borrowed(text),
-            _ => Cow::Owned(self.mend(bytes)),
+    pub(super) fn push(&mut self, bytes: Vec<u8>) -> String {
+        if !self.carry.is_empty() {
+            return self.mend(&bytes);
         }
+        String::from_utf8(bytes).unwrap_or_else(|error| self.mend(error.as_bytes()))
     }
 
     fn mend(&mut self, bytes: &[u8]) -> String {
@@ -66,8 +65,8 @@ const PIECE: usize = 64 * 1024;
 
 /// The last characters of a text that may be far longer.
 ///
-/// Invariant: without the first piece there would be fewer characters than the limit. So what
-/// is held stays within the limit and a piece, and dropping costs nothing: no text is moved.
+/// Invariant: once all surplus is taken, there would be fewer characters than the limit without
+/// the first piece. So what is held stays within the limit and a piece, and no text is moved.
 #[derive(Debug)]
 pub(super) struct Tail {
     limit: usize,
@@ -93,42 +92,35 @@ impl Tail {
     }
 
     /// Add text, whose characters have been counted already.
-    pub(super) fn push(&mut self, text: &str, chars: usize) {
+    pub(super) fn push(&mut self, text: String, chars: usize) {
         self.chars += chars;
         self.dropped |= self.chars > self.limit;
         match self.pieces.back_mut() {
             Some(last) if last.text.len() + text.len() <= PIECE => {
-                last.text.push_str(text);
+                last.text.push_str(&text);
                 last.chars += chars;
             }
-            _ => self.pieces.push_back(Piece {
-                text: text.to_owned(),
-                chars,
-            }),
-        }
-        while let Some(first) = self.pieces.front()
-            && self.chars - first.chars >= self.limit
-        {
-            self.chars -= first.chars;
-            self.pieces.pop_front();
+            _ => self.pieces.push_back(Piece { text, chars }),
         }
     }
 
-    /// Whether adding this many characters would be the first to lose some.
-    pub(super) fn would_drop(&self, chars: usize) -> bool {
-        !self.dropped && self.chars + chars > self.limit
+    /// A piece of the beginning that is no longer needed.
+    pub(super) fn surplus(&mut self) -> Option<String> {
+        let first = self.pieces.front()?;
+        if self.chars - first.chars < self.limit {
+            return None;
+        }
+        self.chars -= first.chars;
+        self.pieces.pop_front().map(|piece| piece.text)
     }
 
-    /// Everything so far, as long as nothing was dropped.
-    pub(super) fn so_far(&self) -> impl Iterator<Item = &str> {
-        self.pieces.iter().map(|piece| piece.text.as_str())
-    }
-
+    /// Whether there was more than the limit.
     pub(super) fn dropped(&self) -> bool {
         self.dropped
     }
 
-    pub(super) fn into_text(self) -> String {
+    /// The last characters, as many as the limit allows.
+    pub(super) fn text(&self) -> String {
         let excess = self.chars.saturating_sub(self.limit);
         let mut text = String::with_capacity(self.pieces.iter().map(|p| p.text.len()).sum());
         for (index, piece) in self.pieces.iter().enumerate() {
@@ -136,6 +128,11 @@ impl Tail {
             text.push_str(without_first(&piece.text, cut));
         }
         text
+    }
+
+    /// Everything that was not taken.
+    pub(super) fn into_pieces(self) -> impl Iterator<Item = String> {
+        self.pieces.into_iter().map(|piece| piece.text)
     }
 }
 
@@ -174,7 +171,7 @@ mod tests {
                 let mut decoder = Decoder::default();
                 let mut text: String = bytes
                     .chunks(size)
-                    .map(|chunk| decoder.push(chunk))
+                    .map(|chunk| decoder.push(chunk.to_vec()))
                     .collect();
                 text.push_str(decoder.finish());
                 assert_eq!(text, expected, "in pieces of {size}");
@@ -196,18 +193,19 @@ mod tests {
         for limit in [0, 1, 2, 7, 99_999, 149_999, 150_000, 150_001, 1_000_000] {
             for size in [1, 7, 1_000, 40_000, 150_000] {
                 let mut tail = Tail::new(limit);
+                let mut taken = String::new();
                 let chars: Vec<char> = whole.chars().collect();
                 for piece in chars.chunks(size) {
                     let piece: String = piece.iter().collect();
-                    tail.push(&piece, piece.chars().count());
+                    let chars = piece.chars().count();
+                    tail.push(piece, chars);
+                    taken.extend(std::iter::from_fn(|| tail.surplus()));
                     assert!(tail.chars <= limit + size.max(PIECE));
                 }
                 assert_eq!(tail.dropped(), limit < 150_000, "limit {limit}");
-                assert_eq!(
-                    tail.into_text(),
-                    last_chars(&whole, limit),
-                    "{limit} {size}"
-                );
+                assert_eq!(tail.text(), last_chars(&whole, limit), "{limit} {size}");
+                taken.extend(tail.into_pieces());
+                assert!(taken == whole, "{limit} {size}");
             }
         }
     }

@@ -105,18 +105,18 @@ impl Story {
 
     fn read(&mut self, text: &str) {
         let Some(last) = memchr::memrchr(b'\n', text.as_bytes()) else {
-            return self.open_with(text);
+            return self.open.push(text);
         };
         let (mut lines, rest) = text.split_at(last + 1);
         if !self.open.is_new()
             && let Some((end, others)) = lines.split_once('\n')
         {
-            self.open_with(end);
+            self.open.push(end);
             self.end_line();
             lines = others;
         }
         self.read_lines(lines);
-        self.open_with(rest);
+        self.open.push(rest);
     }
 
     /// Whole lines, each with its end.
@@ -124,7 +124,7 @@ impl Story {
         while self.head.len() < HEAD
             && let Some((line, others)) = lines.split_once('\n')
         {
-            self.open_with(line);
+            self.open.push(line);
             self.end_line();
             lines = others;
         }
@@ -135,13 +135,6 @@ impl Story {
             self.note_error(cut_short(&lines[line]).into_owned());
         }
         self.lines += feeds(&lines[counted..]);
-    }
-
-    fn open_with(&mut self, text: &str) {
-        self.open.text.push_str(text);
-        if self.open.text.len() > PART {
-            self.open.go_on();
-        }
     }
 
     fn end_line_if_open(&mut self) {
@@ -175,15 +168,37 @@ impl OpenLine {
         self.text.is_empty() && self.before.is_none()
     }
 
+    /// The line goes on.
+    fn push(&mut self, text: &str) {
+        if self.before.is_some() && text.len() > PART {
+            // Much is looked at where it is, after what lies across its beginning.
+            self.text.push_str(&text[..text.floor_char_boundary(SHARED)]);
+            let across = std::mem::take(&mut self.text);
+            self.look_at(&across);
+            self.look_at(text);
+            self.text.push_str(last(text));
+            return;
+        }
+        self.text.push_str(text);
+        if self.text.len() > PART {
+            self.go_on();
+        }
+    }
+
     /// Let go of what was looked at.
     fn go_on(&mut self) {
-        if self.before.is_none() {
-            self.before = Some(cut_short(&self.text).into_owned());
-        } else if self.error.is_none() && !error_lines(&self.text).is_empty() {
-            self.error = Some(cut_short(&self.text).into_owned());
+        let text = std::mem::take(&mut self.text);
+        match self.before {
+            None => self.before = Some(cut_short(&text).into_owned()),
+            Some(_) => self.look_at(&text),
         }
-        let from = self.text.floor_char_boundary(self.text.len() - SHARED);
-        self.text.drain(..from);
+        self.text.push_str(last(&text));
+    }
+
+    fn look_at(&mut self, text: &str) {
+        if self.error.is_none() && is_error(text) {
+            self.error = Some(cut_short(text).into_owned());
+        }
     }
 
     /// The line in short, and whether it tells of an error.
@@ -203,6 +218,11 @@ impl OpenLine {
         };
         (line, told_error)
     }
+}
+
+/// What the next part of a long line has in common with this one.
+fn last(text: &str) -> &str {
+    &text[text.floor_char_boundary(text.len() - SHARED)..]
 }
 
 fn feeds(text: &str) -> u64 {
@@ -267,6 +287,16 @@ mod tests {
         let story = told(&numbered(60_000, &errors), 4_096).unwrap();
         assert_eq!(story.matches("error in row").count(), ERRORS);
         assert!(story.contains("[200 more lines with errors are left out"));
+    }
+
+    #[test]
+    fn an_error_across_two_pieces_of_a_long_line_is_told() {
+        let size = 1 << 16;
+        for at in 5 * size - 8..=5 * size + 2 {
+            let text = format!("{} error: here{}", "x".repeat(at), " y".repeat(150_000));
+            let story = told(&text, size).unwrap();
+            assert!(story.contains(" error"), "at {at}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod session;
 mod tests;
 
 use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub use session::{Session, SessionEnd};
 
 use super::noting::Noting;
 use super::prepare::{self, Entered};
-use super::record::Keep;
+use super::record::{Keep, Place};
 use super::run::{self, Watch, Wishes};
 use super::started::{self, Beginning};
 use super::terminal::{Streams, Terminal, TerminalSize};
@@ -344,7 +344,7 @@ impl RunProcesses {
             let open = move || {
                 let writer = results.create(&owner)?;
                 let handle = writer.handle().to_owned();
-                Ok((handle, Box::new(writer) as Box<dyn Write + Send>))
+                Ok((handle, Box::new(writer) as Box<dyn Place>))
             };
             Box::new(open) as _
         });
