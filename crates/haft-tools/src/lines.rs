@@ -73,25 +73,32 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// a regular expression. None on a machine that cannot; then every line is looked at.
 ///
 /// No more than 32 texts can be looked for in the quickest way, so they are looked for in a copy in
-/// small letters. Four letters of each are compared at once, so none may be shorter; marks, which
+/// small letters, a block at a time. Four letters of each are compared at once, so none may be shorter; marks, which
 /// are, have a search of their own, and plain text has none.
 static LIKELY: LazyLock<Option<[Searcher; 2]>> = LazyLock::new(|| {
     let words = WORDS.iter().map(|(begin, _)| *begin).chain(SHOUTS);
     Some([Searcher::new(words)?, Searcher::new(MARKS)?])
 });
 
+const BLOCK: usize = 8 << 10;
+/// Bytes that two blocks have in common, so that no word is cut in both.
+const SHARED: usize = 16;
+
 static NEXT_ASSERTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\nE   "));
+
+/// Finds the first place in a text.
+type Find<'s> = &'s dyn Fn(&[u8]) -> Option<usize>;
 
 /// Hits of a search, one after the other.
 struct Ahead<'s> {
     text: &'s [u8],
-    find: &'s dyn Fn(&[u8]) -> Option<usize>,
+    find: Find<'s>,
     /// The next one, or the end of the text
     next: usize,
 }
 
 impl<'s> Ahead<'s> {
-    fn new(text: &'s [u8], find: &'s dyn Fn(&[u8]) -> Option<usize>) -> Self {
+    fn new(text: &'s [u8], find: Find<'s>) -> Self {
         let next = find(text).unwrap_or(text.len());
         Ahead { text, find, next }
     }
@@ -108,33 +115,49 @@ impl<'s> Ahead<'s> {
 
 /// Where the lines are that tell of an error.
 pub(crate) fn error_lines(text: &str) -> Vec<Range<usize>> {
-    // Colours hide where words begin, so every line of a coloured text is looked at.
-    let coloured = memchr(0x1b, text.as_bytes()).is_some();
-    match LIKELY.as_ref().filter(|_| !coloured) {
+    match &*LIKELY {
         Some(likely) => likely_errors(text, likely),
         None => errors_from(text, |at| at),
     }
 }
 
 fn likely_errors(text: &str, [words, marks]: &[Searcher; 2]) -> Vec<Range<usize>> {
-    let small = text.as_bytes().to_ascii_lowercase();
-    let word = |text: &[u8]| words.find(text).map(|hit| hit.start());
+    let word = |text: &[u8]| find_in_small_letters(words, text);
     let mark = |text: &[u8]| marks.find(text).map(|hit| hit.start());
     let asserted = |text: &[u8]| match text.starts_with(ASSERTED.as_bytes()) {
         true => Some(0),
         false => NEXT_ASSERTED.find(text).map(|feed| feed + 1),
     };
-    let mut hits = vec![
-        Ahead::new(&small, &word),
-        Ahead::new(text.as_bytes(), &asserted),
-    ];
-    if !text.is_ascii() {
-        hits.push(Ahead::new(text.as_bytes(), &mark));
-    }
+    // Colours hide where words begin, so every coloured line is looked at.
+    let colour = |text: &[u8]| memchr(0x1b, text);
+    let searches: [Find<'_>; 4] = [&word, &asserted, &colour, &mark];
+    let count = searches.len() - usize::from(text.is_ascii());
+    let mut hits: Vec<Ahead<'_>> = searches[..count]
+        .iter()
+        .map(|find| Ahead::new(text.as_bytes(), find))
+        .collect();
     errors_from(text, |at| {
         let nearest = hits.iter_mut().map(|hits| hits.from(at)).min();
         nearest.unwrap_or(text.len())
     })
+}
+
+fn find_in_small_letters(searcher: &Searcher, text: &[u8]) -> Option<usize> {
+    let mut small = [0; BLOCK];
+    let mut at = 0;
+    loop {
+        let block = &text[at..text.len().min(at + BLOCK)];
+        let small = &mut small[..block.len()];
+        small.copy_from_slice(block);
+        small.make_ascii_lowercase();
+        if let Some(hit) = searcher.find(small) {
+            return Some(at + hit.start());
+        }
+        if at + block.len() == text.len() {
+            return None;
+        }
+        at += BLOCK - SHARED;
+    }
 }
 
 /// Lines with errors, looked at from one place worth a look to the next, given where a line begins.
@@ -400,7 +423,7 @@ mod tests {
     #[test]
     fn every_word_is_found_at_once_in_whatever_letters() {
         let texts = WORDS.iter().map(|(begin, _)| *begin).chain(SHOUTS);
-        assert!(texts.clone().all(|text| text.len() >= 4));
+        assert!(texts.clone().all(|text| (4..=SHARED).contains(&text.len())));
         assert!(texts.count() <= 32);
         for (begin, _) in WORDS {
             let whole = match *begin {
@@ -416,6 +439,14 @@ mod tests {
                 let text = format!("fine\nso {word} it\nfine");
                 assert_eq!(error_lines(&text).len(), 1, "{word}");
             }
+        }
+    }
+
+    #[test]
+    fn a_word_is_found_wherever_blocks_end() {
+        for at in (0..2 * BLOCK).step_by(7).chain(BLOCK - 20..BLOCK + 20) {
+            let text = format!("{}\nno space left\nfine", ".".repeat(at));
+            assert_eq!(error_lines(&text).len(), 1, "at {at}");
         }
     }
 

@@ -1,8 +1,9 @@
-//! A command's output as it comes. One that writes much is read by a thread of its own: the reactor
-//! would be woken by each of its writes, and that costs more than the bytes do.
+//! A command's output as it comes, as text. One that writes much is read by a thread of its own: the
+//! reactor would be woken by each of its writes, and that costs more than the bytes do.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use rustix::buffer::spare_capacity;
@@ -14,8 +15,14 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc;
 
+use super::text::Decoder;
+
 /// What is read at once; whoever fills it writes much.
 const CHUNK: usize = 64 * 1024;
+/// The largest piece of what such a command writes: fewer are fewer threads to be woken. Where many
+/// commands write much, each has its part of the room for all.
+const LARGE: usize = 256 * 1024;
+const ROOM: usize = 1024 * 1024;
 /// Room in the pipe of a command that writes much; more is read after its end than fits there only
 /// if somebody else writes.
 const WIDE_PIPE: usize = 1024 * 1024;
@@ -29,8 +36,23 @@ const NAP: Timespec = Timespec {
     tv_nsec: 100_000,
 };
 
+/// A piece of an output.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    pub(super) text: String,
+    /// What it was read from; a character may begin in one piece and be in the next
+    pub(super) bytes: usize,
+}
+
+impl Piece {
+    fn is_end(&self) -> bool {
+        self.bytes == 0 && self.text.is_empty()
+    }
+}
+
 pub(super) struct Output {
     source: Source,
+    decoder: Decoder,
     buffer: Vec<u8>,
     /// Bytes that are still read after the end
     left: usize,
@@ -49,47 +71,52 @@ impl Output {
         fcntl_setfl(&output, fcntl_getfl(&output)? | OFlags::NONBLOCK)?;
         Ok(Output {
             source: Source::Told(Receiver::from_owned_fd_unchecked(output)?),
+            decoder: Decoder::default(),
             buffer: vec![0; CHUNK],
             left: WIDE_PIPE,
         })
     }
 
-    /// The next bytes; none at the end, and never after it. Nothing is lost when the caller stops
-    /// waiting.
-    pub(super) async fn next(&mut self) -> Vec<u8> {
+    /// The next piece; an empty one at the end, and none after it. Nothing is lost when the caller
+    /// stops waiting.
+    pub(super) async fn next(&mut self) -> Piece {
         let piece = match &mut self.source {
             Source::Told(pipe) => {
                 let count = pipe.read(&mut self.buffer).await.unwrap_or(0);
-                self.buffer[..count].to_vec()
+                self.decoder.piece(self.buffer[..count].to_vec())
             }
             Source::Flood(flood) => flood.pieces.recv().await.unwrap_or_default(),
             Source::Ended => std::future::pending().await,
         };
-        match piece.len() {
-            0 => self.source = Source::Ended,
-            CHUNK => self.expect_much(),
-            _ => {}
+        if piece.is_end() {
+            self.source = Source::Ended;
+        } else if piece.bytes == CHUNK {
+            self.expect_much();
         }
         piece
     }
 
     /// More of what the dead have left in the pipe; none at the end of that. No more is read than
     /// fits there: somebody who is not of the family may hold it open for ever.
-    pub(super) async fn rest(&mut self) -> Option<Vec<u8>> {
+    pub(super) async fn rest(&mut self) -> Option<Piece> {
         let piece = match &mut self.source {
             // The kernel is asked directly: the reactor may not have heard of the last bytes yet.
             Source::Told(pipe) if self.left > 0 => {
                 let count = rustix::io::read(pipe, self.buffer.as_mut_slice()).unwrap_or(0);
-                self.buffer[..count].to_vec()
+                self.decoder.piece(self.buffer[..count].to_vec())
             }
             Source::Flood(flood) => {
                 flood.stop = None;
                 flood.pieces.recv().await.unwrap_or_default()
             }
-            Source::Told(_) | Source::Ended => Vec::new(),
+            Source::Told(_) | Source::Ended => Piece::default(),
         };
-        self.left = self.left.saturating_sub(piece.len());
-        (!piece.is_empty()).then_some(piece)
+        self.left = self.left.saturating_sub(piece.bytes);
+        if !piece.is_end() {
+            return Some(piece);
+        }
+        self.source = Source::Ended;
+        self.decoder.last()
     }
 
     /// Let a thread read, where there can be one.
@@ -99,29 +126,48 @@ impl Output {
         };
         // Refused to users who have many: then it stays narrow.
         let _ = fcntl_setpipe_size(pipe, WIDE_PIPE);
-        let flood = pipe.as_fd().try_clone_to_owned().and_then(Flood::new);
+        let pipe = pipe.as_fd().try_clone_to_owned();
+        let flood = pipe.and_then(|pipe| Flood::new(pipe, self.decoder.clone()));
         if let Ok(flood) = flood {
+            self.decoder = Decoder::default();
             self.source = Source::Flood(flood);
             self.buffer = Vec::new();
         }
     }
 }
 
+impl Decoder {
+    fn piece(&mut self, bytes: Vec<u8>) -> Piece {
+        Piece {
+            bytes: bytes.len(),
+            text: self.push(bytes),
+        }
+    }
+
+    /// What is left at the end, once.
+    fn last(&mut self) -> Option<Piece> {
+        let text = self.finish().to_owned();
+        (!text.is_empty()).then_some(Piece { text, bytes: 0 })
+    }
+}
+
 /// A thread that reads, and stops when this goes.
 struct Flood {
-    pieces: mpsc::Receiver<Vec<u8>>,
+    pieces: mpsc::Receiver<Piece>,
     /// Nothing is ever written to it: the thread hears that it is gone
     stop: Option<PipeWriter>,
 }
 
 impl Flood {
-    fn new(pipe: OwnedFd) -> io::Result<Flood> {
+    fn new(pipe: OwnedFd, decoder: Decoder) -> io::Result<Flood> {
         let (stopped, stop) = io::pipe()?;
         let (sender, pieces) = mpsc::channel(PIECES);
         let mut reader = Reader {
             pipe,
             stopped,
+            decoder,
             left: None,
+            _share: Share::take(),
         };
         thread::Builder::new()
             .name("haft-output".into())
@@ -136,28 +182,61 @@ impl Flood {
 struct Reader {
     pipe: OwnedFd,
     stopped: PipeReader,
+    decoder: Decoder,
     /// Bytes that are still read, once we were told to stop
     left: Option<usize>,
+    _share: Share,
+}
+
+/// How many commands write much.
+static SHARES: AtomicUsize = AtomicUsize::new(0);
+
+/// A part of the room for all.
+struct Share;
+
+impl Share {
+    fn take() -> Self {
+        SHARES.fetch_add(1, Ordering::Relaxed);
+        Share
+    }
+
+    /// How large each one is.
+    fn size() -> usize {
+        let shares = SHARES.load(Ordering::Relaxed).max(1);
+        (ROOM / shares).clamp(CHUNK, LARGE)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        SHARES.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Reader {
     /// Read until the end, or until nobody wants more.
-    fn pour(&mut self, pieces: &mpsc::Sender<Vec<u8>>) {
+    fn pour(&mut self, pieces: &mpsc::Sender<Piece>) {
         loop {
-            let mut piece = Vec::with_capacity(CHUNK);
-            let more = self.fill(&mut piece);
-            let unwanted = !piece.is_empty() && pieces.blocking_send(piece).is_err();
-            if !more || unwanted {
+            let mut bytes = Vec::with_capacity(Share::size());
+            let more = self.fill(&mut bytes);
+            let piece = self.decoder.piece(bytes);
+            if !piece.is_end() && pieces.blocking_send(piece).is_err() {
                 return;
             }
+            if !more {
+                break;
+            }
+        }
+        if let Some(last) = self.decoder.last() {
+            let _ = pieces.blocking_send(last);
         }
     }
 
-    /// Gather a piece, and say whether there may be another.
+    /// Fill a piece, and say whether there may be another.
     fn fill(&mut self, piece: &mut Vec<u8>) -> bool {
         let mut naps = 0;
         let mut napped = false;
-        while piece.len() < CHUNK {
+        while piece.len() < piece.capacity() {
             match rustix::io::read(&self.pipe, spare_capacity(piece)) {
                 Ok(0) => return false,
                 Ok(count) => {
@@ -175,7 +254,7 @@ impl Reader {
                 Err(_) => return false,
             }
             // Whoever reads again at once gets little, and is in the command's way.
-            if piece.len() < CHUNK && self.left.is_none() {
+            if piece.len() < piece.capacity() && self.left.is_none() {
                 if naps == NAPS {
                     return true;
                 }

@@ -4,7 +4,8 @@
 
 use std::io::{self, Write};
 
-use super::text::{Decoder, Tail, last_chars};
+use super::output::Piece;
+use super::text::{Tail, last_chars};
 
 /// Characters of output that a finished command answers with.
 pub const OUTPUT_CHARS: usize = 200_000;
@@ -46,7 +47,6 @@ impl<W: Write + Send> Place for W {
 
 /// The output of one command while it runs.
 pub(super) struct Record<'a> {
-    decoder: Decoder,
     tail: Tail,
     live: &'a mut (dyn FnMut(&str) + Send),
     keep: Keep<'a>,
@@ -80,7 +80,6 @@ pub(super) struct Recorded {
 impl<'a> Record<'a> {
     pub(super) fn new(live: &'a mut (dyn FnMut(&str) + Send), keep: Keep<'a>) -> Self {
         Record {
-            decoder: Decoder::default(),
             tail: Tail::new(keep.held),
             live,
             keep,
@@ -90,13 +89,8 @@ impl<'a> Record<'a> {
         }
     }
 
-    pub(super) fn push(&mut self, piece: Vec<u8>) {
-        self.bytes += piece.len() as u64;
-        let text = self.decoder.push(piece);
-        self.take(text);
-    }
-
-    fn take(&mut self, text: String) {
+    pub(super) fn push(&mut self, Piece { text, bytes }: Piece) {
+        self.bytes += bytes as u64;
         if text.is_empty() {
             return;
         }
@@ -114,8 +108,6 @@ impl<'a> Record<'a> {
     }
 
     pub(super) fn finish(mut self) -> Recorded {
-        let rest = self.decoder.finish();
-        self.take(rest.to_owned());
         let output = self.tail.text();
         let truncated = self.tail.dropped();
         if truncated {
@@ -201,6 +193,13 @@ mod tests {
         }
     }
 
+    fn piece_of(text: &str) -> Piece {
+        Piece {
+            text: text.to_owned(),
+            bytes: text.len(),
+        }
+    }
+
     fn record(total: usize, max: u64) -> (Recorded, String) {
         let whole = Shared::default();
         let kept = whole.clone();
@@ -212,9 +211,9 @@ mod tests {
             held: OUTPUT_CHARS,
         };
         let mut record = Record::new(&mut live, keep);
-        let line = "0123456789abcdé\n".as_bytes();
-        for piece in line.repeat(total.div_ceil(line.len())).chunks(1000) {
-            record.push(piece.to_vec());
+        let lines = "0123456789abcdé\n".repeat(50);
+        for _ in 0..total.div_ceil(lines.len()) {
+            record.push(piece_of(&lines));
         }
         let recorded = record.finish();
         let bytes = whole.0.lock().unwrap().clone();
@@ -264,8 +263,8 @@ mod tests {
             held: OUTPUT_CHARS,
         };
         let mut record = Record::new(&mut live, keep);
-        record.push(b"x".repeat(OUTPUT_CHARS + 1));
-        record.push(b"end".to_vec());
+        record.push(piece_of(&"x".repeat(OUTPUT_CHARS + 1)));
+        record.push(piece_of("end"));
         let recorded = record.finish();
         assert!(recorded.handle.is_none() && recorded.spill_error.is_some());
         assert!(recorded.output.ends_with("xend"));

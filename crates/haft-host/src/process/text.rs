@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 /// Turns a stream of bytes into text, piece by piece.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Decoder {
     /// The beginning of a character whose end has not come yet; at most three bytes
     carry: Vec<u8>,

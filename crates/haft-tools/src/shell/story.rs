@@ -168,24 +168,24 @@ impl OpenLine {
         self.text.is_empty() && self.before.is_none()
     }
 
-    /// The line goes on.
+    /// The line goes on. Much is not copied: but for its beginning it is looked at where it is.
     fn push(&mut self, text: &str) {
-        if self.before.is_some() && text.len() > PART {
-            // Much is looked at where it is, after what lies across its beginning.
-            self.text.push_str(&text[..text.floor_char_boundary(SHARED)]);
-            let across = std::mem::take(&mut self.text);
-            self.look_at(&across);
-            self.look_at(text);
-            self.text.push_str(last(text));
-            return;
-        }
-        self.text.push_str(text);
-        if self.text.len() > PART {
+        let beginning = &text[..text.floor_char_boundary(PART)];
+        self.text.push_str(beginning);
+        if beginning.len() < text.len() {
+            self.go_on();
+            let rest = &text[beginning.len()..];
+            self.text
+                .push_str(&rest[..rest.floor_char_boundary(SHARED)]);
+            self.go_on();
+            self.look_at(rest);
+            self.text = last(rest).to_owned();
+        } else if self.text.len() > PART {
             self.go_on();
         }
     }
 
-    /// Let go of what was looked at.
+    /// Look at what there is, and let go of it.
     fn go_on(&mut self) {
         let text = std::mem::take(&mut self.text);
         match self.before {
@@ -222,7 +222,7 @@ impl OpenLine {
 
 /// What the next part of a long line has in common with this one.
 fn last(text: &str) -> &str {
-    &text[text.floor_char_boundary(text.len() - SHARED)..]
+    &text[text.floor_char_boundary(text.len().saturating_sub(SHARED))..]
 }
 
 fn feeds(text: &str) -> u64 {
