@@ -13,6 +13,8 @@ use regex::Regex;
 
 /// Lines above this length are cut in the middle.
 const LONG: usize = 2_000;
+/// Lines up to this length are looked at as a whole at once.
+const SHORT: usize = 256;
 const LEFT_OUT: &str = " left out …]";
 const OVER: &str = " are left out; the whole result holds them]";
 
@@ -73,85 +75,54 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// a regular expression. None on a machine that cannot; then every line is looked at.
 ///
 /// No more than 32 texts can be looked for in the quickest way, so they are looked for in a copy in
-/// small letters, a block at a time. Four letters of each are compared at once, so none may be shorter; marks, which
+/// small letters. Four letters of each are compared at once, so none may be shorter; marks, which
 /// are, have a search of their own, and plain text has none.
 static LIKELY: LazyLock<Option<[Searcher; 2]>> = LazyLock::new(|| {
     let words = WORDS.iter().map(|(begin, _)| *begin).chain(SHOUTS);
     Some([Searcher::new(words)?, Searcher::new(MARKS)?])
 });
 
-const BLOCK: usize = 8 << 10;
-/// Bytes that two blocks have in common, so that no word is cut in both.
-const SHARED: usize = 16;
-
 static NEXT_ASSERTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\nE   "));
 
-/// Finds the first place in a text.
-type Find<'s> = &'s dyn Fn(&[u8]) -> Option<usize>;
-
-/// Hits of a search, one after the other.
-struct Ahead<'s> {
-    text: &'s [u8],
-    find: Find<'s>,
-    /// The next one, or the end of the text
-    next: usize,
-}
-
-impl<'s> Ahead<'s> {
-    fn new(text: &'s [u8], find: Find<'s>) -> Self {
-        let next = find(text).unwrap_or(text.len());
-        Ahead { text, find, next }
-    }
-
-    /// The next hit from here on, where a line begins.
-    fn from(&mut self, from: usize) -> usize {
-        if self.next < from {
-            let hit = (self.find)(&self.text[from..]);
-            self.next = hit.map_or(self.text.len(), |hit| from + hit);
-        }
-        self.next
-    }
-}
+/// What is looked at together, by one search after the other.
+const BLOCK: usize = 4 << 10;
+/// Bytes that two blocks have in common, so that no word is cut in both.
+const SHARED: usize = 16;
 
 /// Where the lines are that tell of an error.
 pub(crate) fn error_lines(text: &str) -> Vec<Range<usize>> {
     match &*LIKELY {
-        Some(likely) => likely_errors(text, likely),
+        Some(likely) => errors_from(text, |at| {
+            let hit = find_likely(likely, &text.as_bytes()[at..]);
+            hit.map_or(text.len(), |hit| at + hit)
+        }),
         None => errors_from(text, |at| at),
     }
 }
 
-fn likely_errors(text: &str, [words, marks]: &[Searcher; 2]) -> Vec<Range<usize>> {
-    let word = |text: &[u8]| find_in_small_letters(words, text);
-    let mark = |text: &[u8]| marks.find(text).map(|hit| hit.start());
-    let asserted = |text: &[u8]| match text.starts_with(ASSERTED.as_bytes()) {
-        true => Some(0),
-        false => NEXT_ASSERTED.find(text).map(|feed| feed + 1),
-    };
-    // Colours hide where words begin, so every coloured line is looked at.
-    let colour = |text: &[u8]| memchr(0x1b, text);
-    let searches: [Find<'_>; 4] = [&word, &asserted, &colour, &mark];
-    let count = searches.len() - usize::from(text.is_ascii());
-    let mut hits: Vec<Ahead<'_>> = searches[..count]
-        .iter()
-        .map(|find| Ahead::new(text.as_bytes(), find))
-        .collect();
-    errors_from(text, |at| {
-        let nearest = hits.iter_mut().map(|hits| hits.from(at)).min();
-        nearest.unwrap_or(text.len())
-    })
-}
-
-fn find_in_small_letters(searcher: &Searcher, text: &[u8]) -> Option<usize> {
-    let mut small = [0; BLOCK];
+/// The first place worth a look, in a text that begins with a line.
+fn find_likely([words, marks]: &[Searcher; 2], text: &[u8]) -> Option<usize> {
+    if text.starts_with(ASSERTED.as_bytes()) {
+        return Some(0);
+    }
+    let start_in = |searcher: &Searcher, text: &[u8]| searcher.find(text).map(|hit| hit.start());
+    let mut small = Vec::with_capacity(text.len().min(BLOCK));
     let mut at = 0;
     loop {
         let block = &text[at..text.len().min(at + BLOCK)];
-        let small = &mut small[..block.len()];
-        small.copy_from_slice(block);
-        small.make_ascii_lowercase();
-        if let Some(hit) = searcher.find(small) {
-            return Some(at + hit.start());
+        small.clear();
+        small.extend(block.iter().map(u8::to_ascii_lowercase));
+        let hits = [
+            start_in(words, &small),
+            NEXT_ASSERTED.find(block).map(|feed| feed + 1),
+            // Colours hide where words begin, so every coloured line is looked at.
+            memchr(0x1b, block),
+            (!block.is_ascii())
+                .then(|| start_in(marks, block))
+                .flatten(),
+        ];
+        if let Some(hit) = hits.into_iter().flatten().min() {
+            return Some(at + hit);
         }
         if at + block.len() == text.len() {
             return None;
@@ -182,7 +153,7 @@ fn errors_from(text: &str, mut next: impl FnMut(usize) -> usize) -> Vec<Range<us
 
 /// Whether a line tells of an error.
 pub(crate) fn is_error(line: &str) -> bool {
-    match line.len() > LONG {
+    match line.len() > SHORT {
         true => !error_lines(line).is_empty(),
         false => tells(line),
     }

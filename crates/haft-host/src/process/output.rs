@@ -40,11 +40,22 @@ const NAP: Timespec = Timespec {
 #[derive(Debug, Default)]
 pub(super) struct Piece {
     pub(super) text: String,
+    /// Characters in it
+    pub(super) chars: usize,
     /// What it was read from; a character may begin in one piece and be in the next
     pub(super) bytes: usize,
 }
 
 impl Piece {
+    pub(super) fn new(text: String, bytes: usize) -> Self {
+        // Counting is dear, and next to all output is plain.
+        let chars = match text.is_ascii() {
+            true => text.len(),
+            false => text.chars().count(),
+        };
+        Piece { text, chars, bytes }
+    }
+
     fn is_end(&self) -> bool {
         self.bytes == 0 && self.text.is_empty()
     }
@@ -138,16 +149,14 @@ impl Output {
 
 impl Decoder {
     fn piece(&mut self, bytes: Vec<u8>) -> Piece {
-        Piece {
-            bytes: bytes.len(),
-            text: self.push(bytes),
-        }
+        let count = bytes.len();
+        Piece::new(self.push(bytes), count)
     }
 
     /// What is left at the end, once.
     fn last(&mut self) -> Option<Piece> {
         let text = self.finish().to_owned();
-        (!text.is_empty()).then_some(Piece { text, bytes: 0 })
+        (!text.is_empty()).then(|| Piece::new(text, 0))
     }
 }
 

@@ -89,18 +89,13 @@ impl<'a> Record<'a> {
         }
     }
 
-    pub(super) fn push(&mut self, Piece { text, bytes }: Piece) {
+    pub(super) fn push(&mut self, Piece { text, chars, bytes }: Piece) {
         self.bytes += bytes as u64;
+        self.chars += chars;
         if text.is_empty() {
             return;
         }
-        // Counting is dear, and next to all output is plain.
-        let chars = match text.is_ascii() {
-            true => text.len(),
-            false => text.chars().count(),
-        };
         (self.live)(&text);
-        self.chars += chars;
         self.tail.push(text, chars);
         while let Some(piece) = self.tail.surplus() {
             self.spill.put(piece, &mut self.keep);
@@ -194,10 +189,7 @@ mod tests {
     }
 
     fn piece_of(text: &str) -> Piece {
-        Piece {
-            text: text.to_owned(),
-            bytes: text.len(),
-        }
+        Piece::new(text.to_owned(), text.len())
     }
 
     fn record(total: usize, max: u64) -> (Recorded, String) {
