@@ -1,8 +1,8 @@
 //! The client's side of a row: as little as possible, so that what is timed is the server.
 //!
-//! Ways: `lines` is standard input and output, greeted as revision 2025-11-25; `http` is requests
-//! that each stand alone, as of 2026-07-28; `session` is HTTP with an `initialize` first; `rest` is
-//! mcp-hub's own interface. Those on HTTP name their path after a colon, and where a file with a
+//! Ways: `lines` is standard input and output, greeted as revision 2025-11-25; `newest` is the same
+//! with requests that each stand alone, as of 2026-07-28, and so is `http`; `session` is HTTP with an
+//! `initialize` first; `rest` is mcp-hub's own interface. Those on HTTP name their path after a colon, and where a file with a
 //! token is needed that after a second one. `{port}` in the server's arguments is a free port; what
 //! such a server says of itself goes to `said.log`.
 //!
@@ -47,9 +47,10 @@ pub(crate) fn run(way: &str, tool: &str, program: &str, args: &[&str]) {
         .collect();
     let mut command = Command::new(program);
     command.args(&args);
-    let mut server = Running::start(&mut command, kind != "lines");
+    let mut server = Running::start(&mut command, !["lines", "newest"].contains(&kind));
     let mut client: Box<dyn Client> = match kind {
-        "lines" => Box::new(Lines::greet(&mut server.child)),
+        "lines" => Box::new(Lines::greet(&mut server.child, Revision::Older)),
+        "newest" => Box::new(Lines::greet(&mut server.child, Revision::Newest)),
         _ => {
             let revision = match kind {
                 "http" => Revision::Newest,
@@ -158,7 +159,7 @@ fn started(command: &mut Command, count: u64) -> f64 {
     for _ in 0..count {
         let clock = Instant::now();
         let mut server = Running::start(command, false);
-        let mut client = Lines::greet(&mut server.child);
+        let mut client = Lines::greet(&mut server.child, Revision::Older);
         check::list(&mut client).expect("a list");
         spent += clock.elapsed();
     }

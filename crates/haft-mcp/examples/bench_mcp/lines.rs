@@ -5,8 +5,10 @@ use std::process::{Child, ChildStdin, ChildStdout};
 
 use crate::check::shown;
 use crate::drive::Client;
+use crate::http::{META, Revision};
 
 pub(crate) struct Lines {
+    revision: Revision,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     next: u64,
@@ -15,8 +17,9 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn greet(child: &mut Child) -> Self {
+    pub(crate) fn greet(child: &mut Child, revision: Revision) -> Self {
         let mut lines = Lines {
+            revision,
             input: child.stdin.take().expect("its input"),
             // Large lists come in few pieces.
             output: BufReader::with_capacity(256 * 1024, child.stdout.take().expect("its output")),
@@ -24,6 +27,10 @@ impl Lines {
             line: Vec::new(),
             answer: Vec::new(),
         };
+        if revision == Revision::Newest {
+            lines.ask("server/discover", "").expect("a greeting");
+            return lines;
+        }
         let greeting = r#""protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}"#;
         lines.ask("initialize", greeting).expect("a greeting");
         lines
@@ -39,8 +46,14 @@ impl Client for Lines {
         self.next += 1;
         let id = self.next;
         self.line.clear();
-        let request =
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}}}}}"#);
+        let meta = match (self.revision, params) {
+            (Revision::Newest, "") => META.to_owned(),
+            (Revision::Newest, _) => format!(",{META}"),
+            _ => String::new(),
+        };
+        let request = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}{meta}}}}}"#
+        );
         self.line.extend_from_slice(request.as_bytes());
         self.line.push(b'\n');
         let told = |error: std::io::Error| error.to_string();

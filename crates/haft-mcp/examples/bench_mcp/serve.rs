@@ -1,6 +1,7 @@
 //! Servers with the same tools: ours through the registry and the whole pipeline, its calls written
 //! down; rmcp's as its handler trait is meant to be used.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use haft_core::{
@@ -13,7 +14,7 @@ use haft_testkit::{House, catalogue, repeating};
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer, ServiceExt};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -33,6 +34,7 @@ pub(crate) async fn run(whose: &str, place: &str, tools: usize) {
     match (whose, place) {
         ("rmcp", "stdio") => rmcp_over(bare(more), stdio()).await,
         ("rmcp", "pipes") => rmcp_over(bare(more), stdio_pipes()).await,
+        ("rmcp", "older") => rmcp_over(bare(more).older(), stdio_pipes()).await,
         ("rmcp", address) => rmcp_http(bare(more), address).await,
         ("haft", "pipes") => {
             let (reader, writer) = haft_host::standard_streams().unwrap();
@@ -98,6 +100,15 @@ fn ours(more: Vec<ToolSpec>) -> Arc<Server> {
 #[derive(Clone)]
 struct Bare {
     tools: Arc<[Tool]>,
+    revisions: &'static [ProtocolVersion],
+}
+
+impl Bare {
+    /// As servers are that know nothing of 2026-07-28.
+    fn older(mut self) -> Self {
+        self.revisions = ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25);
+        self
+    }
 }
 
 fn bare(more: Vec<ToolSpec>) -> Bare {
@@ -120,12 +131,17 @@ fn bare(more: Vec<ToolSpec>) -> Bare {
     }
     Bare {
         tools: tools.into(),
+        revisions: ProtocolVersion::KNOWN_VERSIONS,
     }
 }
 
 impl ServerHandler for Bare {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(self.revisions)
     }
 
     async fn list_tools(

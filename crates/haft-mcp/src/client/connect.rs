@@ -90,11 +90,10 @@ fn lifecycle() -> ClientLifecycleMode {
     }
 }
 
-/// Start a program, and greet it. One that took too long to hear of the newest revision is greeted
-/// as an old one.
+/// Start a program, and greet it: as an old one where it was heard not to speak the newest revision.
 pub(super) fn with_program(
     side: Side,
-    slow: bool,
+    old: bool,
     program: &PartnerProgram,
     processes: &RunProcesses,
 ) -> Result<(Partner, Arc<Lane>, Greeting), ToolError> {
@@ -104,7 +103,7 @@ pub(super) fn with_program(
     // Lines that are too large are replaced before they come here.
     let transport = AsyncRwTransport::<RoleClient, _, _>::new(lines, lane.writer())
         .with_max_line_length(MESSAGE + 1024);
-    let lifecycle = match slow {
+    let lifecycle = match old {
         true => ClientLifecycleMode::Initialize,
         false => lifecycle(),
     };

@@ -306,17 +306,18 @@ impl Remote {
             Some(_) => START * 15,
             None => START,
         };
-        let mut slow = false;
+        let mut old = false;
         let (program, service) = loop {
-            let (program, greeting) = self.reached(Side(shared.clone()), slow)?;
+            let (program, greeting) = self.reached(Side(shared.clone()), old)?;
             match tokio::time::timeout(patience, greeting).await {
                 Ok(Ok(service)) => break (program, service),
-                // It answers the first question when it has been given up: a program that takes
-                // long to start.
+                // It answers the first question when it has been given up, being slow to start, or
+                // says that it has heard of the newest revision and does not speak it.
                 Ok(Err(
                     ClientInitializeError::ConflictInitResponseId(..)
-                    | ClientInitializeError::UncorrelatedErrorResponse { .. },
-                )) if !slow => slow = true,
+                    | ClientInitializeError::UncorrelatedErrorResponse { .. }
+                    | ClientInitializeError::NoCompatibleProtocolVersion { .. },
+                )) if !old => old = true,
                 Ok(Err(error)) => return Err(self.unavailable(failure::greeting(&error))),
                 Err(_) => return Err(self.unavailable(format!("no answer within {patience:?}"))),
             }
@@ -354,11 +355,11 @@ impl Remote {
     }
 
     /// The server, started if it is a program, and how it is greeted.
-    fn reached(&self, side: Side, slow: bool) -> Result<(Option<Program>, Greeting), ToolError> {
+    fn reached(&self, side: Side, old: bool) -> Result<(Option<Program>, Greeting), ToolError> {
         match (&self.spec.way, &self.login) {
             (Way::Program(program), _) => {
                 let (partner, lane, greeting) =
-                    connect::with_program(side, slow, program, &self.hands.processes)?;
+                    connect::with_program(side, old, program, &self.hands.processes)?;
                 let mut complaints = self
                     .complaints
                     .lock()

@@ -147,6 +147,16 @@ async fn noise_does_no_harm() {
 }
 
 #[tokio::test]
+async fn a_server_that_has_heard_of_the_newest_revision_may_speak_an_older_one() {
+    for mode in ["older", "lists-older"] {
+        let faulty = Faulty::new(mode).await;
+        let outcome = faulty.call().await;
+        assert!(outcome.ok, "{mode} {outcome:?}");
+        faulty.fleet.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_never_answers_is_given_up() {
     let faulty = Faulty::new("never").await;
     let mut call = Call::new("mcp.faulty.work", json!({}));

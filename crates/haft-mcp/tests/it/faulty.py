@@ -197,6 +197,15 @@ def main():
                 "protocolVersion": request["params"]["protocolVersion"],
                 "capabilities": {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "faulty", "version": "1"}}})
+        elif method == "server/discover" and MODE == "older":
+            send({"jsonrpc": "2.0", "id": request["id"], "error": {
+                "code": -32022, "message": "Unsupported protocol version",
+                "data": {"supported": ["2025-11-25"], "requested": "2026-07-28"}}})
+        elif method == "server/discover" and MODE == "lists-older":
+            send({"jsonrpc": "2.0", "id": request["id"], "result": {
+                "resultType": "complete", "supportedVersions": ["2025-06-18", "2025-11-25"],
+                "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private",
+                "serverInfo": {"name": "faulty", "version": "1"}}})
         elif method == "tools/list":
             send({"jsonrpc": "2.0", "id": request["id"], "result": {"tools": tools()}})
         elif method == "tools/call":
