@@ -168,11 +168,13 @@ impl World {
 
     /// The shipped binary in front of a server that is not ours.
     fn hub(&self) -> Result<Vec<Row>> {
-        let (few, many) = (self.home("few", 0)?, self.home("many", 1000)?);
-        let hub = |home: &Path, line: &str| {
-            self.shipped(home, "lines", &["mcp"])
-                .side(self, "haft", line)
+        let few = self.home("few", "pipes", 0)?;
+        let many = self.home("many", "pipes", 1000)?;
+        let older = self.home("older", "older", 0)?;
+        let through = |home: &Path, way: &str, line: &str| {
+            self.shipped(home, way, &["mcp"]).side(self, "haft", line)
         };
+        let hub = |home: &Path, line: &str| through(home, "lines", line);
         let bare = |tools, line: &str| self.bare("rmcp, pipes", "lines", "pipes", tools, line);
         let first_list = Bar {
             wall_ns: Some(FIRST_LIST_NS),
@@ -183,10 +185,18 @@ impl World {
             ..Bar::default()
         };
         Ok(vec![
+            // A hop is as long as what is said on it, so everybody says the same: requests that
+            // bring along who asks cost a server twice as much as those that do not.
             row(
-                "echo through the hub, against one hop",
-                hub(&few, "single 2000"),
-                bare(0, "single 2000"),
+                "echo through the hub, against one hop, 2025-11-25",
+                hub(&older, "single 2000"),
+                self.bare("rmcp, pipes", "lines", "older", 0, "single 2000"),
+                times(2.3),
+            ),
+            row(
+                "echo through the hub, against one hop, 2026-07-28",
+                through(&few, "newest", "single 2000"),
+                self.bare("rmcp, pipes", "newest", "pipes", 0, "single 2000"),
                 times(2.3),
             ),
             row(
@@ -250,13 +260,13 @@ impl World {
 
     /// A home of haft with one server that has been looked at. It is believed that its tools only
     /// read: an answer to nobody's question would be timed otherwise.
-    fn home(&self, name: &str, tools: usize) -> Result<PathBuf> {
+    fn home(&self, name: &str, place: &str, tools: usize) -> Result<PathBuf> {
         let home = self.folder.join(name);
         if home.exists() {
             fs::remove_dir_all(&home)?;
         }
         fs::create_dir_all(&home)?;
-        let command = self.fixture("rmcp", "pipes", tools);
+        let command = self.fixture("rmcp", place, tools);
         let server = json!({
             "command": command[0],
             "args": command[1..],

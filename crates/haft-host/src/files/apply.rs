@@ -133,8 +133,9 @@ impl<'w> Work<'w> {
                     place,
                     content,
                     mode,
+                    like,
                     before,
-                } => self.prepare_put(place, content, *mode, *before)?,
+                } => self.prepare_put(place, content, *mode, like.as_ref(), *before)?,
                 FileChange::Remove { place, before } => self.prepare_remove(place, *before)?,
                 FileChange::Move {
                     from,
@@ -154,6 +155,7 @@ impl<'w> Work<'w> {
         place: &Resolved,
         content: &[u8],
         mode: NewMode,
+        like: Option<&Resolved>,
         before: Before,
     ) -> Result<Ready<'w>, ToolError> {
         let told = |error: std::io::Error| failure("write to", place.path(), error);
@@ -165,14 +167,24 @@ impl<'w> Work<'w> {
             false => present_state(&dir, &spot.name, place)?,
         };
         expect(before, old.as_ref(), place.path())?;
-        let mut draft = Draft::create(&dir, old.as_ref()).map_err(|error| told(error.into()))?;
+        let model = match like {
+            Some(other) => self.spot(other)?,
+            None => spot.clone(),
+        };
+        let its = match like {
+            Some(_) => Some(present(&model)?),
+            None => old,
+        };
+        let mut draft = Draft::create(&dir, its.as_ref()).map_err(|error| told(error.into()))?;
         draft
             .fill(content, self.cancel)
             .map_err(|error| error.map_or_else(cancelled, told))?;
-        let unkept = draft.resemble(&dir, &spot.name, place.path());
+        let unkept = model
+            .open_folder()
+            .and_then(|folder| draft.resemble(&folder, &model.name, place.path()));
         self.unkept
             .extend(unkept.map_err(|error| told(error.into()))?);
-        set_mode(&draft.file, mode, old.as_ref()).map_err(|error| told(error.into()))?;
+        set_mode(&draft.file, mode, its.as_ref()).map_err(|error| told(error.into()))?;
         if !self.many {
             draft.sync().map_err(told)?;
         }
@@ -461,7 +473,6 @@ fn open_to_read(spot: &Spot<'_>) -> Result<File, Errno> {
 fn set_mode(file: &File, mode: NewMode, old: Option<&Stat>) -> Result<(), Errno> {
     let bits = match (mode, old) {
         (NewMode::Kept, _) | (NewMode::Executable(false), None) => return Ok(()),
-        (NewMode::Bits(bits), _) => bits,
         (NewMode::Executable(executable), Some(old)) => {
             let readable = (old.st_mode & 0o444) >> 2;
             match executable {

@@ -36,6 +36,8 @@ pub enum FileChange {
         place: Resolved,
         content: Vec<u8>,
         mode: NewMode,
+        /// Another file that it takes the place of: it bears what that one does
+        like: Option<Resolved>,
         before: Before,
     },
     /// Remove an entry; a folder with all that is in it
@@ -52,10 +54,8 @@ pub enum FileChange {
 /// The mode of a file that is put in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewMode {
-    /// That of the file it replaces, or the usual one
+    /// That of the file it replaces or is like, or the usual one
     Kept,
-    /// That of another file, which it takes the place of
-    Bits(u32),
     /// The usual one for programs, or for anything else
     Executable(bool),
 }
@@ -76,11 +76,6 @@ pub struct SnapshotStamp(pub(super) Stamp);
 impl Snapshot {
     pub fn state(&self) -> Before {
         Before::State(SnapshotStamp(self.stamp))
-    }
-
-    /// The mode of the file, for another one that takes its place.
-    pub fn mode(&self) -> NewMode {
-        NewMode::Bits(self.mode)
     }
 }
 

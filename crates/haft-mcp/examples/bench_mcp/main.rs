@@ -1,7 +1,8 @@
 //! Both ends of an MCP connection, for the rows of `mcp` in `cargo xtask bench`.
 //!
-//! - `serve haft|rmcp stdio|pipes|ADDR TOOLS`: a server with `echo` and TOOLS more tools; rmcp's on
-//!   its own stdio, rmcp's or ours on asynchronous pipes, or either on HTTP
+//! - `serve haft|rmcp stdio|pipes|older|ADDR TOOLS`: a server with `echo` and TOOLS more tools; rmcp's
+//!   on its own stdio, rmcp's or ours on asynchronous pipes, or either on HTTP; `older` is rmcp's on
+//!   pipes, without the newest revision
 //! - `drive WAY TOOL -- PROGRAM ARG…`: starts a server and answers lines (xtask/bench/README.md) by
 //!   calling its `echo`; `WAY` is said in `drive.rs`
 #![allow(clippy::unwrap_used, clippy::expect_used)]

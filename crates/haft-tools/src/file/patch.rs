@@ -325,18 +325,19 @@ fn changes(
         });
     }
     if let Some(to) = &item.to {
-        let (content, kept) = match before {
-            Some(before) => (before.encode(to, &patched.text)?, before.mode()),
-            None => (patched.text.clone().into_bytes(), NewMode::Kept),
+        let content = match before {
+            Some(before) => before.encode(to, &patched.text)?,
+            None => patched.text.clone().into_bytes(),
         };
-        let (mode, expected) = match (patch.kind, before) {
-            (Kind::Modify, Some(before)) => (NewMode::Kept, before.state()),
-            _ => (kept, Before::Nothing),
+        let (like, expected) = match (patch.kind, before) {
+            (Kind::Modify, Some(before)) => (None, before.state()),
+            _ => (item.from.clone(), Before::Nothing),
         };
         changes.push(FileChange::Put {
             place: to.clone(),
             content,
-            mode: item.executable().map_or(mode, NewMode::Executable),
+            mode: item.executable().map_or(NewMode::Kept, NewMode::Executable),
+            like,
             before: expected,
         });
     }

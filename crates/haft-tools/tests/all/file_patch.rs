@@ -367,3 +367,25 @@ fn every_file_of_a_patch_is_declared() {
     );
     assert!(!answer.text().contains("KEY=1"), "{}", answer.text());
 }
+
+#[test]
+fn a_file_that_is_renamed_and_edited_bears_what_it_bore() {
+    let f = Fixture::new();
+    f.put("old.txt", "a\nb\n");
+    let old = f.at("ws/old.txt");
+    std::fs::set_permissions(&old, PermissionsExt::from_mode(0o640)).unwrap();
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr(&old, "user.note", b"kept", flags).unwrap();
+    let patch = "diff --git a/old.txt b/new.txt\nold mode 100644\nnew mode 100755\n\
+                 rename from old.txt\nrename to new.txt\n\
+                 --- a/old.txt\n+++ b/new.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n";
+    let answer = f.call("file.patch", json!({"patch": patch}));
+    assert!(answer.result.is_ok(), "{}", answer.text());
+    let new = f.at("ws/new.txt");
+    assert_eq!(std::fs::read_to_string(&new).unwrap(), "a\nc\n");
+    assert_eq!(new.metadata().unwrap().permissions().mode() & 0o777, 0o750);
+    let mut note = [0; 8];
+    let count = rustix::fs::getxattr(&new, "user.note", &mut note).unwrap();
+    assert_eq!(&note[..count], b"kept");
+    assert!(!old.exists());
+}

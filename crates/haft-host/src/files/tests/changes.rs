@@ -54,6 +54,7 @@ fn put(files: &ChangeFiles, path: &str, content: &str) -> FileChange {
         place: files.resolve_entry(path).unwrap(),
         content: content.into(),
         mode: NewMode::Kept,
+        like: None,
         before: Before::Anything,
     }
 }
@@ -156,6 +157,7 @@ fn what_cannot_be_done_changes_nothing() {
         place: files.resolve("c").unwrap(),
         content: b"x".to_vec(),
         mode: NewMode::Kept,
+        like: None,
         before: snapshot.state(),
     };
     let check = |last: FileChange, code: ErrorCode| {
@@ -208,11 +210,12 @@ fn what_must_stay_is_refused() {
 #[test]
 fn modes_of_new_contents() {
     let (f, files) = filled();
-    let check = |path: &str, mode: NewMode, expected: u32| {
+    let check = |path: &str, mode: NewMode, like: Option<&str>, expected: u32| {
         let change = FileChange::Put {
             place: files.resolve_entry(path).unwrap(),
             content: b"x".to_vec(),
             mode,
+            like: like.map(|path| files.resolve_entry(path).unwrap()),
             before: Before::Anything,
         };
         run(files.apply(vec![change], &f.cx)).unwrap();
@@ -226,10 +229,10 @@ fn modes_of_new_contents() {
             & 0o777;
         assert_eq!(now, expected, "{path} {mode:?}");
     };
-    check("a", NewMode::Kept, 0o751);
-    check("a", NewMode::Executable(false), 0o640);
-    check("a", NewMode::Executable(true), 0o750);
-    check("b", NewMode::Bits(0o600), 0o600);
-    check("script", NewMode::Executable(true), 0o755);
-    check("plain", NewMode::Executable(false), 0o644);
+    check("a", NewMode::Kept, None, 0o751);
+    check("a", NewMode::Executable(false), None, 0o640);
+    check("a", NewMode::Executable(true), None, 0o750);
+    check("new", NewMode::Kept, Some("a"), 0o750);
+    check("script", NewMode::Executable(true), None, 0o755);
+    check("plain", NewMode::Executable(false), None, 0o644);
 }

@@ -220,6 +220,7 @@ impl Batch {
                     place: place.clone(),
                     content: before.encode(place, &after)?,
                     mode: NewMode::Kept,
+                    like: None,
                     before: before.state(),
                 }
             }
