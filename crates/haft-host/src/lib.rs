@@ -28,9 +28,10 @@ pub use browser::open_page;
 pub use editor::edit_text;
 pub use env::{EnvPolicy, filter_env, loads_code, looks_secret};
 pub use files::{
-    Before, ChangeFiles, EditFiles, Entry, EntryKind, FileChange, FilesConfig, Large, LineRange,
-    ListFiles, ListRequest, Listing, NewMode, OpenPaths, ReadFiles, Reading, RealPaths, Resolved,
-    Snapshot, SnapshotStamp, UndoFiles, Workspace, WriteFiles, holds_secrets, is_protected,
+    Before, ChangeFiles, EditFiles, Entry, EntryKind, FileChange, FilesConfig, Large, Like,
+    LineRange, ListFiles, ListRequest, Listing, NewMode, OpenPaths, ReadFiles, Reading, RealPaths,
+    Resolved, Snapshot, SnapshotStamp, UndoFiles, Workspace, WriteFiles, holds_secrets,
+    is_protected,
 };
 pub use git::{DiffRequest, GIT_OUTPUT, GitDiff, GitStatus, ReadGit};
 pub use listen::{Listener, listen};

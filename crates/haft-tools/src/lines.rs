@@ -92,42 +92,96 @@ const SHARED: usize = 16;
 /// Where the lines are that tell of an error.
 pub(crate) fn error_lines(text: &str) -> Vec<Range<usize>> {
     match &*LIKELY {
-        Some(likely) => errors_from(text, |at| {
-            let hit = find_likely(likely, &text.as_bytes()[at..]);
-            hit.map_or(text.len(), |hit| at + hit)
-        }),
+        Some(likely) => {
+            let mut ahead = Ahead::new(likely, text.as_bytes());
+            errors_from(text, |at| ahead.next(at))
+        }
         None => errors_from(text, |at| at),
     }
 }
 
-/// The first place worth a look, in a text that begins with a line.
-fn find_likely([words, marks]: &[Searcher; 2], text: &[u8]) -> Option<usize> {
-    if text.starts_with(ASSERTED.as_bytes()) {
-        return Some(0);
+/// Places worth a look, one after the other: what each search has found is known until it is passed.
+struct Ahead<'t> {
+    likely: &'t [Searcher; 2],
+    text: &'t [u8],
+    block: Range<usize>,
+    /// The block in small letters
+    small: Vec<u8>,
+    hits: [Option<usize>; SEARCHES.len()],
+}
+
+#[derive(Clone, Copy)]
+enum Search {
+    Words,
+    Marks,
+    Asserted,
+    /// Colours hide where words begin, so every coloured line is looked at
+    Colours,
+}
+
+const SEARCHES: [Search; 4] = [
+    Search::Words,
+    Search::Marks,
+    Search::Asserted,
+    Search::Colours,
+];
+
+impl<'t> Ahead<'t> {
+    fn new(likely: &'t [Searcher; 2], text: &'t [u8]) -> Self {
+        Ahead {
+            likely,
+            text,
+            block: 0..0,
+            small: Vec::with_capacity(text.len().min(BLOCK)),
+            hits: [None; SEARCHES.len()],
+        }
     }
-    let start_in = |searcher: &Searcher, text: &[u8]| searcher.find(text).map(|hit| hit.start());
-    let mut small = Vec::with_capacity(text.len().min(BLOCK));
-    let mut at = 0;
-    loop {
-        let block = &text[at..text.len().min(at + BLOCK)];
-        small.clear();
-        small.extend(block.iter().map(u8::to_ascii_lowercase));
-        let hits = [
-            start_in(words, &small),
-            NEXT_ASSERTED.find(block).map(|feed| feed + 1),
-            // Colours hide where words begin, so every coloured line is looked at.
-            memchr(0x1b, block),
-            (!block.is_ascii())
-                .then(|| start_in(marks, block))
-                .flatten(),
-        ];
-        if let Some(hit) = hits.into_iter().flatten().min() {
-            return Some(at + hit);
+
+    /// The next place, or the end of the text, from where a line begins.
+    fn next(&mut self, from: usize) -> usize {
+        if self.text[from..].starts_with(ASSERTED.as_bytes()) {
+            return from;
         }
-        if at + block.len() == text.len() {
-            return None;
+        loop {
+            for (at, search) in SEARCHES.into_iter().enumerate() {
+                if self.hits[at].is_some_and(|hit| hit < from) {
+                    self.hits[at] = self.find(search, from);
+                }
+            }
+            if let Some(hit) = self.hits.iter().flatten().min() {
+                return *hit;
+            }
+            if self.block.end == self.text.len() {
+                return self.text.len();
+            }
+            self.go_on(from);
         }
-        at += BLOCK - SHARED;
+    }
+
+    /// Look at the next block.
+    fn go_on(&mut self, from: usize) {
+        let start = self.block.end.saturating_sub(SHARED).max(from);
+        self.block = start..self.text.len().min(start + BLOCK);
+        self.small.clear();
+        let block = &self.text[self.block.clone()];
+        self.small.extend(block.iter().map(u8::to_ascii_lowercase));
+        self.hits = SEARCHES.map(|search| self.find(search, start));
+    }
+
+    /// The first hit of a search from here to the end of the block.
+    fn find(&self, search: Search, from: usize) -> Option<usize> {
+        let block = self.text.get(from..self.block.end)?;
+        let start_in =
+            |searcher: &Searcher, text: &[u8]| searcher.find(text).map(|hit| hit.start());
+        let [words, marks] = self.likely;
+        let hit = match search {
+            Search::Words => start_in(words, &self.small[from - self.block.start..]),
+            Search::Marks if block.is_ascii() => None,
+            Search::Marks => start_in(marks, block),
+            Search::Asserted => NEXT_ASSERTED.find(block).map(|feed| feed + 1),
+            Search::Colours => memchr(0x1b, block),
+        };
+        hit.map(|hit| from + hit)
     }
 }
 

@@ -11,7 +11,7 @@ use haft_core::{CancelToken, ErrorCode, ToolError};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::change::{Before, FileChange, NewMode, SnapshotStamp};
+use super::change::{Before, FileChange, Like, NewMode, SnapshotStamp};
 use super::error::{cancelled, failure};
 use super::open::{Stamp, open_dir};
 use super::remove::{expect_removable, remove};
@@ -19,6 +19,7 @@ use super::seen::Version;
 use super::steps::{Spot, Steps, unsupported};
 use super::write::{Draft, NewFolders, changed, open_or_make, present_state};
 use super::{Resolved, Workspace};
+use crate::place::{Attribute, attributes, attributes_of};
 use crate::undo::Lost;
 
 /// From this many new contents on, the disk is told once instead of for each.
@@ -155,7 +156,7 @@ impl<'w> Work<'w> {
         place: &Resolved,
         content: &[u8],
         mode: NewMode,
-        like: Option<&Resolved>,
+        like: Option<&Like>,
         before: Before,
     ) -> Result<Ready<'w>, ToolError> {
         let told = |error: std::io::Error| failure("write to", place.path(), error);
@@ -167,24 +168,18 @@ impl<'w> Work<'w> {
             false => present_state(&dir, &spot.name, place)?,
         };
         expect(before, old.as_ref(), place.path())?;
-        let model = match like {
-            Some(other) => self.spot(other)?,
-            None => spot.clone(),
+        let (model, attached) = match like {
+            Some(like) => self.borne(like)?,
+            None => (old, attributes(&dir, &spot.name)),
         };
-        let its = match like {
-            Some(_) => Some(present(&model)?),
-            None => old,
-        };
-        let mut draft = Draft::create(&dir, its.as_ref()).map_err(|error| told(error.into()))?;
+        let mut draft = Draft::create(&dir, model.as_ref()).map_err(|error| told(error.into()))?;
         draft
             .fill(content, self.cancel)
             .map_err(|error| error.map_or_else(cancelled, told))?;
-        let unkept = model
-            .open_folder()
-            .and_then(|folder| draft.resemble(&folder, &model.name, place.path()));
+        let unkept = draft.resemble(attached, place.path());
         self.unkept
             .extend(unkept.map_err(|error| told(error.into()))?);
-        set_mode(&draft.file, mode, its.as_ref()).map_err(|error| told(error.into()))?;
+        set_mode(&draft.file, mode, model.as_ref()).map_err(|error| told(error.into()))?;
         if !self.many {
             draft.sync().map_err(told)?;
         }
@@ -195,6 +190,21 @@ impl<'w> Work<'w> {
             draft,
             old: old.as_ref().map(Stamp::of),
         })
+    }
+
+    /// What a file bears that is still as it was when it was read.
+    fn borne(&self, like: &Like) -> Result<(Option<Stat>, Vec<Attribute>), ToolError> {
+        let path = like.place.path();
+        let told = |error: Errno| match error {
+            Errno::NOENT | Errno::LOOP => changed(path),
+            error => failure("read", path, error),
+        };
+        let file = open_to_read(&self.spot(&like.place)?).map_err(told)?;
+        let stat = rustix::fs::fstat(&file).map_err(told)?;
+        match Stamp::of(&stat) == like.stamp {
+            true => Ok((Some(stat), attributes_of(&file))),
+            false => Err(changed(path)),
+        }
     }
 
     fn prepare_remove(&mut self, place: &Resolved, before: Before) -> Result<Ready<'w>, ToolError> {
@@ -346,9 +356,7 @@ impl<'w> Work<'w> {
         let dir = to.open_folder().map_err(|error| told(error.into()))?;
         let mut draft = Draft::create(&dir, Some(&stat)).map_err(|error| told(error.into()))?;
         std::io::copy(&mut &source, &mut draft.file).map_err(told)?;
-        let unkept = from
-            .open_folder()
-            .and_then(|folder| draft.resemble(&folder, &from.name, &to.path()));
+        let unkept = draft.resemble(attributes_of(&source), &to.path());
         self.unkept
             .extend(unkept.map_err(|error| told(error.into()))?);
         draft.sync().map_err(told)?;
@@ -473,6 +481,7 @@ fn open_to_read(spot: &Spot<'_>) -> Result<File, Errno> {
 fn set_mode(file: &File, mode: NewMode, old: Option<&Stat>) -> Result<(), Errno> {
     let bits = match (mode, old) {
         (NewMode::Kept, _) | (NewMode::Executable(false), None) => return Ok(()),
+        (NewMode::Bits(bits), _) => bits,
         (NewMode::Executable(executable), Some(old)) => {
             let readable = (old.st_mode & 0o444) >> 2;
             match executable {

@@ -36,8 +36,7 @@ pub enum FileChange {
         place: Resolved,
         content: Vec<u8>,
         mode: NewMode,
-        /// Another file that it takes the place of: it bears what that one does
-        like: Option<Resolved>,
+        like: Option<Like>,
         before: Before,
     },
     /// Remove an entry; a folder with all that is in it
@@ -51,11 +50,21 @@ pub enum FileChange {
     },
 }
 
+/// Another file that one takes the place of: it bears what that one does, as it was when it was
+/// read.
+#[derive(Debug, Clone)]
+pub struct Like {
+    pub(super) place: Resolved,
+    pub(super) stamp: Stamp,
+}
+
 /// The mode of a file that is put in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewMode {
     /// That of the file it replaces or is like, or the usual one
     Kept,
+    /// That of another file
+    Bits(u32),
     /// The usual one for programs, or for anything else
     Executable(bool),
 }
@@ -76,6 +85,19 @@ pub struct SnapshotStamp(pub(super) Stamp);
 impl Snapshot {
     pub fn state(&self) -> Before {
         Before::State(SnapshotStamp(self.stamp))
+    }
+
+    /// The mode of the file, for another one.
+    pub fn mode(&self) -> NewMode {
+        NewMode::Bits(self.mode)
+    }
+
+    /// For a file that takes the place of this one, which lies here.
+    pub fn like(&self, place: &Resolved) -> Like {
+        Like {
+            place: place.clone(),
+            stamp: self.stamp,
+        }
     }
 }
 

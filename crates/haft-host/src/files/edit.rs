@@ -31,6 +31,8 @@ pub struct Snapshot {
     pub text: String,
     pub(super) form: TextForm,
     pub(super) stamp: Stamp,
+    /// What of the file's mode a person can set
+    pub(super) mode: u32,
 }
 
 impl Snapshot {
@@ -89,6 +91,7 @@ pub(super) fn snapshot(
         text,
         form,
         stamp: opened.stamp,
+        mode: opened.mode,
     })
 }
 

@@ -33,7 +33,7 @@ use haft_core::{Effects, ResolvePath, Resource, Sightings, ToolError};
 use rustix::fs::{CWD, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-pub use change::{Before, ChangeFiles, FileChange, NewMode, SnapshotStamp};
+pub use change::{Before, ChangeFiles, FileChange, Like, NewMode, SnapshotStamp};
 pub use edit::{EditFiles, Snapshot};
 pub(crate) use haft_core::protected::{KEY_FILES, KEY_FOLDERS, KEY_PAIRS, PAIRS, START_UP};
 pub use haft_core::protected::{holds_secrets, is_protected};

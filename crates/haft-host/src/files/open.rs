@@ -18,6 +18,8 @@ pub(super) struct OpenFile {
     pub(super) file: File,
     pub(super) size: u64,
     pub(super) stamp: Stamp,
+    /// The permission bits
+    pub(super) mode: u32,
 }
 
 /// Tells one state of a file from another without reading it.
@@ -103,6 +105,7 @@ pub(super) fn open_if_present(
         file: File::from(handle),
         size: u64::try_from(stat.st_size).unwrap_or(0),
         stamp: Stamp::of(&stat),
+        mode: stat.st_mode & 0o777,
     }))
 }
 

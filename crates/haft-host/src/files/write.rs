@@ -19,7 +19,7 @@ use super::read::{TEXT_LIMIT, read_capped};
 use super::seen::Version;
 use super::{Resolved, Workspace};
 use crate::blocking::blocking;
-use crate::place::{CAPABILITIES, SET_ID, attach, attributes};
+use crate::place::{Attribute, CAPABILITIES, SET_ID, attach, attributes};
 use crate::undo::{Lost, Mark, Touch};
 use crate::workers::{Bytes, Job, Workers};
 
@@ -220,7 +220,7 @@ fn replace_now(
         None => cancelled(),
     })?;
     let unkept = draft
-        .resemble(&dir, name, place.path())
+        .resemble(attributes(&dir, name), place.path())
         .map_err(|error| told(error.into()))?;
     draft.sync().map_err(told)?;
     if let Expected::State(stamp) = expected {
@@ -366,12 +366,11 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Make it like the old file, which has this name in its folder: owner, mode, and what is
-    /// attached to it. A new content has no rights of its own. The answer is what is missing.
+    /// Make it like the old file: owner, mode, and what is attached to that. A new content has no
+    /// rights of its own. The answer is what is missing.
     pub(super) fn resemble(
         &self,
-        dir: &OwnedFd,
-        name: &OsStr,
+        mut attached: Vec<Attribute>,
         path: &Path,
     ) -> Result<Vec<Lost>, Errno> {
         let Some(old) = self.old else {
@@ -383,7 +382,6 @@ impl<'a> Draft<'a> {
         if rustix::fs::fchown(&self.file, Some(user), Some(group)).is_err() {
             unkept.push("its owner: only root can give a file away".to_owned());
         }
-        let mut attached = attributes(dir, name);
         let all = attached.len();
         attached.retain(|(name, _)| name != CAPABILITIES);
         if old.st_mode & SET_ID != 0 || attached.len() < all {

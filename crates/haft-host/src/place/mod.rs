@@ -15,7 +15,9 @@ pub use state::{Kind, State};
 
 pub(crate) use apply::{JOURNAL, Source, apply, recover};
 pub(crate) use lay::{attach, lay_file, lay_link};
-pub(crate) use state::{CAPABILITIES, Moved, SET_ID, attributes, digest, path_bytes};
+pub(crate) use state::{
+    Attribute, CAPABILITIES, Moved, SET_ID, attributes, attributes_of, digest, path_bytes,
+};
 pub(crate) use stopped::Stopped;
 pub(crate) use tree::{Tree, names, open_file, open_folder};
 

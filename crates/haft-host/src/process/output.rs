@@ -28,6 +28,8 @@ const ROOM: usize = 1024 * 1024;
 const WIDE_PIPE: usize = 1024 * 1024;
 /// Pieces that wait to be taken; there may be many commands.
 const PIECES: usize = 1;
+/// The most that is read after the end: what fits into the pipe, and pieces that wait here.
+const LAST: usize = WIDE_PIPE + (PIECES + 2) * LARGE;
 /// How long such a command is left alone while its pipe fills, and how often at most before what
 /// there is goes on its way.
 const NAPS: usize = 16;
@@ -84,7 +86,7 @@ impl Output {
             source: Source::Told(Receiver::from_owned_fd_unchecked(output)?),
             decoder: Decoder::default(),
             buffer: vec![0; CHUNK],
-            left: WIDE_PIPE,
+            left: LAST,
         })
     }
 
@@ -116,11 +118,11 @@ impl Output {
                 let count = rustix::io::read(pipe, self.buffer.as_mut_slice()).unwrap_or(0);
                 self.decoder.piece(self.buffer[..count].to_vec())
             }
-            Source::Flood(flood) => {
+            Source::Flood(flood) if self.left > 0 => {
                 flood.stop = None;
                 flood.pieces.recv().await.unwrap_or_default()
             }
-            Source::Told(_) | Source::Ended => Piece::default(),
+            Source::Told(_) | Source::Flood(_) | Source::Ended => Piece::default(),
         };
         self.left = self.left.saturating_sub(piece.bytes);
         if !piece.is_end() {

@@ -146,6 +146,9 @@ impl Spill {
             piece.truncate(piece.floor_char_boundary(room));
         }
         self.written += piece.len() as u64;
+        if piece.is_empty() {
+            return;
+        }
         if let Err(error) = place.put(piece) {
             self.failed(error);
         }

@@ -1,6 +1,7 @@
 //! One server: started when it is needed, started again after a while when it dies, stopped when
 //! nobody needs it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -86,6 +87,8 @@ pub(super) struct Remote {
     login: Option<Arc<Login>>,
     state: Mutex<State>,
     complaints: StdMutex<Complaints>,
+    /// It does not speak the newest revision, or not soon enough
+    old: AtomicBool,
     /// Told what the server offers whenever that is known anew
     renewed: Box<dyn Fn(Offered) + Send + Sync>,
 }
@@ -161,6 +164,7 @@ impl Remote {
             login,
             state: Mutex::default(),
             complaints: StdMutex::default(),
+            old: AtomicBool::new(false),
             renewed,
         }
     }
@@ -306,8 +310,8 @@ impl Remote {
             Some(_) => START * 15,
             None => START,
         };
-        let mut old = false;
         let (program, service) = loop {
+            let old = self.old.load(Ordering::Relaxed);
             let (program, greeting) = self.reached(Side(shared.clone()), old)?;
             match tokio::time::timeout(patience, greeting).await {
                 Ok(Ok(service)) => break (program, service),
@@ -317,7 +321,13 @@ impl Remote {
                     ClientInitializeError::ConflictInitResponseId(..)
                     | ClientInitializeError::UncorrelatedErrorResponse { .. }
                     | ClientInitializeError::NoCompatibleProtocolVersion { .. },
-                )) if !old => old = true,
+                )) if !old => {
+                    self.old.store(true, Ordering::Relaxed);
+                    // Two of them at once might be in each other's way.
+                    if let Some((partner, _)) = program {
+                        partner.farewell().await;
+                    }
+                }
                 Ok(Err(error)) => return Err(self.unavailable(failure::greeting(&error))),
                 Err(_) => return Err(self.unavailable(format!("no answer within {patience:?}"))),
             }

@@ -7,7 +7,7 @@ use haft_core::{Caller, Measure, ToolContext};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    Implementation, NumberOrString, ProgressNotificationParam, ProgressToken,
+    Implementation, NumberOrString, ProgressNotificationParam, ProgressToken, ProtocolVersion,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Value, json};
@@ -134,6 +134,8 @@ impl ClientHandler for Side {
             capabilities.unwrap_or_default(),
             Implementation::new("haft", env!("CARGO_PKG_VERSION")),
         )
+        // The newest one that is agreed on by greeting each other.
+        .with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 
     async fn create_elicitation(

@@ -192,7 +192,11 @@ def main():
     for line in sys.stdin:
         request = json.loads(line)
         method = request.get("method")
-        if method == "initialize":
+        if method == "initialize" and request["params"]["protocolVersion"] > "2025-11-25":
+            # Since then nobody greets in this way.
+            send({"jsonrpc": "2.0", "id": request["id"],
+                  "error": {"code": -32602, "message": "no such revision"}})
+        elif method == "initialize":
             send({"jsonrpc": "2.0", "id": request["id"], "result": {
                 "protocolVersion": request["params"]["protocolVersion"],
                 "capabilities": {"tools": {"listChanged": True}},

@@ -329,14 +329,18 @@ fn changes(
             Some(before) => before.encode(to, &patched.text)?,
             None => patched.text.clone().into_bytes(),
         };
-        let (like, expected) = match (patch.kind, before) {
-            (Kind::Modify, Some(before)) => (None, before.state()),
-            _ => (item.from.clone(), Before::Nothing),
+        let (mode, like, expected) = match (patch.kind, before, &item.from) {
+            (Kind::Modify, Some(before), _) => (NewMode::Kept, None, before.state()),
+            (Kind::Rename, Some(before), Some(from)) => {
+                (NewMode::Kept, Some(before.like(from)), Before::Nothing)
+            }
+            (_, Some(before), _) => (before.mode(), None, Before::Nothing),
+            (_, None, _) => (NewMode::Kept, None, Before::Nothing),
         };
         changes.push(FileChange::Put {
             place: to.clone(),
             content,
-            mode: item.executable().map_or(NewMode::Kept, NewMode::Executable),
+            mode: item.executable().map_or(mode, NewMode::Executable),
             like,
             before: expected,
         });

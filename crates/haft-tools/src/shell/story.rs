@@ -178,8 +178,10 @@ impl OpenLine {
             self.text
                 .push_str(&rest[..rest.floor_char_boundary(SHARED)]);
             self.go_on();
-            self.look_at(rest);
-            self.text = last(rest).to_owned();
+            if rest.len() > SHARED {
+                self.look_at(rest);
+                self.text = last(rest).to_owned();
+            }
         } else if self.text.len() > PART {
             self.go_on();
         }
@@ -297,6 +299,25 @@ mod tests {
             let story = told(&text, size).unwrap();
             assert!(story.contains(" error"), "at {at}");
         }
+    }
+
+    #[test]
+    fn an_error_is_told_however_a_long_line_is_cut() {
+        for size in PART - 3..PART + 2 * SHARED {
+            let begin = 40 * size - 5;
+            let text = format!("{} error: here{}", "x".repeat(begin), " y".repeat(150_000));
+            let story = told(&text, size).unwrap();
+            assert!(story.contains(" err"), "in pieces of {size}");
+        }
+        let pieces = [
+            "x".repeat(OUTPUT_CHARS + 1),
+            format!("{}err", " ".repeat(PART - 2)),
+        ];
+        let mut story = Story::default();
+        for piece in pieces.iter().map(String::as_str).chain(["or: here\n"]) {
+            story.push(piece);
+        }
+        assert_eq!(story.error_count, 1);
     }
 
     #[test]

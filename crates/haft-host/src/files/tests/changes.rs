@@ -215,7 +215,10 @@ fn modes_of_new_contents() {
             place: files.resolve_entry(path).unwrap(),
             content: b"x".to_vec(),
             mode,
-            like: like.map(|path| files.resolve_entry(path).unwrap()),
+            like: like.map(|path| {
+                let place = files.resolve_entry(path).unwrap();
+                run(files.read(&place, &f.cx)).unwrap().like(&place)
+            }),
             before: Before::Anything,
         };
         run(files.apply(vec![change], &f.cx)).unwrap();
@@ -232,6 +235,7 @@ fn modes_of_new_contents() {
     check("a", NewMode::Kept, None, 0o751);
     check("a", NewMode::Executable(false), None, 0o640);
     check("a", NewMode::Executable(true), None, 0o750);
+    check("b", NewMode::Bits(0o600), None, 0o600);
     check("new", NewMode::Kept, Some("a"), 0o750);
     check("script", NewMode::Executable(true), None, 0o755);
     check("plain", NewMode::Executable(false), None, 0o644);
