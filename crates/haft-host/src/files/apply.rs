@@ -179,7 +179,7 @@ impl<'w> Work<'w> {
         let unkept = draft.resemble(attached, place.path());
         self.unkept
             .extend(unkept.map_err(|error| told(error.into()))?);
-        set_mode(&draft.file, mode, model.as_ref()).map_err(|error| told(error.into()))?;
+        draft.set_mode(mode).map_err(|error| told(error.into()))?;
         if !self.many {
             draft.sync().map_err(told)?;
         }
@@ -475,27 +475,6 @@ fn open_to_read(spot: &Spot<'_>) -> Result<File, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let dir = spot.open_folder()?;
     rustix::fs::openat(&dir, &spot.name, flags, Mode::empty()).map(File::from)
-}
-
-/// The permission bits of a new content, where they are not simply those of the old file.
-fn set_mode(file: &File, mode: NewMode, old: Option<&Stat>) -> Result<(), Errno> {
-    let bits = match (mode, old) {
-        (NewMode::Kept, _) | (NewMode::Executable(false), None) => return Ok(()),
-        (NewMode::Bits(bits), _) => bits,
-        (NewMode::Executable(executable), Some(old)) => {
-            let readable = (old.st_mode & 0o444) >> 2;
-            match executable {
-                true => (old.st_mode & 0o777) | readable,
-                false => old.st_mode & 0o666,
-            }
-        }
-        // As for the file itself, what the owner's mask forbids stays forbidden.
-        (NewMode::Executable(true), None) => {
-            let now = rustix::fs::fstat(file)?.st_mode & 0o777;
-            now | ((now & 0o444) >> 2)
-        }
-    };
-    rustix::fs::fchmod(file, Mode::from_raw_mode(bits))
 }
 
 fn occupied(path: &Path, overwrite: bool) -> ToolError {

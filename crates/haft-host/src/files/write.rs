@@ -13,6 +13,7 @@ use haft_core::{CancelToken, Capability, Power, ToolContext, ToolError};
 use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
+use super::change::NewMode;
 use super::error::{cancelled, failure, is_directory};
 use super::open::{Stamp, expect_regular, open_dir, open_if_present};
 use super::read::{TEXT_LIMIT, read_capped};
@@ -402,6 +403,27 @@ impl<'a> Draft<'a> {
             undoable: true,
         };
         Ok(unkept.into_iter().map(lost).collect())
+    }
+
+    /// Give it permission bits, where they are not simply those of the old file.
+    pub(super) fn set_mode(&self, mode: NewMode) -> Result<(), Errno> {
+        let bits = match (mode, self.old) {
+            (NewMode::Kept, _) | (NewMode::Executable(false), None) => return Ok(()),
+            (NewMode::Bits(bits), _) => bits,
+            (NewMode::Executable(executable), Some(old)) => {
+                let readable = (old.st_mode & 0o444) >> 2;
+                match executable {
+                    true => (old.st_mode & 0o777) | readable,
+                    false => old.st_mode & 0o666,
+                }
+            }
+            // As for the file itself, what the owner's mask forbids stays forbidden.
+            (NewMode::Executable(true), None) => {
+                let now = rustix::fs::fstat(&self.file)?.st_mode & 0o777;
+                now | ((now & 0o444) >> 2)
+            }
+        };
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(bits))
     }
 
     /// Wait until the content has reached the disk.
