@@ -185,8 +185,8 @@ impl World {
             ..Bar::default()
         };
         Ok(vec![
-            // A hop is as long as what is said on it, so everybody says the same: requests that
-            // bring along who asks cost a server twice as much as those that do not.
+            // A hop is as long as what is said on it, so everybody speaks one revision: requests
+            // that bring along who asks take longer to read than those that do not.
             row(
                 "echo through the hub, against one hop, 2025-11-25",
                 hub(&older, "single 2000"),

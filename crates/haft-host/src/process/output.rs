@@ -15,7 +15,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc;
 
-use super::text::Decoder;
+use super::text::{Decoder, Piece};
 
 /// What is read at once; whoever fills it writes much.
 const CHUNK: usize = 64 * 1024;
@@ -37,31 +37,6 @@ const NAP: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000,
 };
-
-/// A piece of an output.
-#[derive(Debug, Default)]
-pub(super) struct Piece {
-    pub(super) text: String,
-    /// Characters in it
-    pub(super) chars: usize,
-    /// What it was read from; a character may begin in one piece and be in the next
-    pub(super) bytes: usize,
-}
-
-impl Piece {
-    pub(super) fn new(text: String, bytes: usize) -> Self {
-        // Counting is dear, and next to all output is plain.
-        let chars = match text.is_ascii() {
-            true => text.len(),
-            false => text.chars().count(),
-        };
-        Piece { text, chars, bytes }
-    }
-
-    fn is_end(&self) -> bool {
-        self.bytes == 0 && self.text.is_empty()
-    }
-}
 
 pub(super) struct Output {
     source: Source,
@@ -96,7 +71,7 @@ impl Output {
         let piece = match &mut self.source {
             Source::Told(pipe) => {
                 let count = pipe.read(&mut self.buffer).await.unwrap_or(0);
-                self.decoder.piece(self.buffer[..count].to_vec())
+                self.decoder.push(self.buffer[..count].to_vec())
             }
             Source::Flood(flood) => flood.pieces.recv().await.unwrap_or_default(),
             Source::Ended => std::future::pending().await,
@@ -116,7 +91,7 @@ impl Output {
             // The kernel is asked directly: the reactor may not have heard of the last bytes yet.
             Source::Told(pipe) if self.left > 0 => {
                 let count = rustix::io::read(pipe, self.buffer.as_mut_slice()).unwrap_or(0);
-                self.decoder.piece(self.buffer[..count].to_vec())
+                self.decoder.push(self.buffer[..count].to_vec())
             }
             Source::Flood(flood) if self.left > 0 => {
                 flood.stop = None;
@@ -129,7 +104,7 @@ impl Output {
             return Some(piece);
         }
         self.source = Source::Ended;
-        self.decoder.last()
+        self.decoder.finish()
     }
 
     /// Let a thread read, where there can be one.
@@ -146,19 +121,6 @@ impl Output {
             self.source = Source::Flood(flood);
             self.buffer = Vec::new();
         }
-    }
-}
-
-impl Decoder {
-    fn piece(&mut self, bytes: Vec<u8>) -> Piece {
-        let count = bytes.len();
-        Piece::new(self.push(bytes), count)
-    }
-
-    /// What is left at the end, once.
-    fn last(&mut self) -> Option<Piece> {
-        let text = self.finish().to_owned();
-        (!text.is_empty()).then(|| Piece::new(text, 0))
     }
 }
 
@@ -230,7 +192,7 @@ impl Reader {
         loop {
             let mut bytes = Vec::with_capacity(Share::size());
             let more = self.fill(&mut bytes);
-            let piece = self.decoder.piece(bytes);
+            let piece = self.decoder.push(bytes);
             if !piece.is_end() && pieces.blocking_send(piece).is_err() {
                 return;
             }
@@ -238,7 +200,7 @@ impl Reader {
                 break;
             }
         }
-        if let Some(last) = self.decoder.last() {
+        if let Some(last) = self.decoder.finish() {
             let _ = pieces.blocking_send(last);
         }
     }

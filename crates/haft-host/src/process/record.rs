@@ -4,8 +4,7 @@
 
 use std::io::{self, Write};
 
-use super::output::Piece;
-use super::text::{Tail, last_chars};
+use super::text::{Piece, Tail, last_chars};
 
 /// Characters of output that a finished command answers with.
 pub const OUTPUT_CHARS: usize = 200_000;
@@ -89,14 +88,14 @@ impl<'a> Record<'a> {
         }
     }
 
-    pub(super) fn push(&mut self, Piece { text, chars, bytes }: Piece) {
-        self.bytes += bytes as u64;
-        self.chars += chars;
-        if text.is_empty() {
+    pub(super) fn push(&mut self, piece: Piece) {
+        self.bytes += piece.bytes as u64;
+        self.chars += piece.chars;
+        if piece.text.is_empty() {
             return;
         }
-        (self.live)(&text);
-        self.tail.push(text, chars);
+        (self.live)(&piece.text);
+        self.tail.push(piece);
         while let Some(piece) = self.tail.surplus() {
             self.spill.put(piece, &mut self.keep);
         }

@@ -13,11 +13,13 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// The text of the next bytes. The start of an unfinished character waits for its rest.
-    pub(super) fn push(&mut self, bytes: Vec<u8>) -> String {
-        if !self.carry.is_empty() {
-            return self.mend(&bytes);
-        }
-        String::from_utf8(bytes).unwrap_or_else(|error| self.mend(error.as_bytes()))
+    pub(super) fn push(&mut self, bytes: Vec<u8>) -> Piece {
+        let count = bytes.len();
+        let text = match self.carry.is_empty() {
+            true => String::from_utf8(bytes).unwrap_or_else(|error| self.mend(error.as_bytes())),
+            false => self.mend(&bytes),
+        };
+        Piece::new(text, count)
     }
 
     fn mend(&mut self, bytes: &[u8]) -> String {
@@ -50,13 +52,36 @@ impl Decoder {
         }
     }
 
-    /// What is left when the stream ends in the middle of a character.
-    pub(super) fn finish(&mut self) -> &'static str {
-        if std::mem::take(&mut self.carry).is_empty() {
-            ""
-        } else {
-            "\u{FFFD}"
-        }
+    /// What is left when the stream ends in the middle of a character, once.
+    pub(super) fn finish(&mut self) -> Option<Piece> {
+        let left = !std::mem::take(&mut self.carry).is_empty();
+        left.then(|| Piece::new("\u{FFFD}".to_owned(), 0))
+    }
+}
+
+/// A piece of an output.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    pub(super) text: String,
+    /// Characters in it
+    pub(super) chars: usize,
+    /// What it was read from; a character may begin in one piece and be in the next
+    pub(super) bytes: usize,
+}
+
+impl Piece {
+    pub(super) fn new(text: String, bytes: usize) -> Self {
+        // Counting is dear, and next to all output is plain.
+        let chars = match text.is_ascii() {
+            true => text.len(),
+            false => text.chars().count(),
+        };
+        Piece { text, chars, bytes }
+    }
+
+    /// Whether nothing was read.
+    pub(super) fn is_end(&self) -> bool {
+        self.bytes == 0 && self.text.is_empty()
     }
 }
 
@@ -75,12 +100,6 @@ pub(super) struct Tail {
     dropped: bool,
 }
 
-#[derive(Debug)]
-struct Piece {
-    text: String,
-    chars: usize,
-}
-
 impl Tail {
     pub(super) fn new(limit: usize) -> Self {
         Tail {
@@ -91,16 +110,16 @@ impl Tail {
         }
     }
 
-    /// Add text, whose characters have been counted already.
-    pub(super) fn push(&mut self, text: String, chars: usize) {
-        self.chars += chars;
+    pub(super) fn push(&mut self, piece: Piece) {
+        self.chars += piece.chars;
         self.dropped |= self.chars > self.limit;
         match self.pieces.back_mut() {
-            Some(last) if last.text.len() + text.len() <= PIECE => {
-                last.text.push_str(&text);
-                last.chars += chars;
+            Some(last) if last.text.len() + piece.text.len() <= PIECE => {
+                last.text.push_str(&piece.text);
+                last.chars += piece.chars;
+                last.bytes += piece.bytes;
             }
-            _ => self.pieces.push_back(Piece { text, chars }),
+            _ => self.pieces.push_back(piece),
         }
     }
 
@@ -171,9 +190,10 @@ mod tests {
                 let mut decoder = Decoder::default();
                 let mut text: String = bytes
                     .chunks(size)
-                    .map(|chunk| decoder.push(chunk.to_vec()))
+                    .map(|chunk| decoder.push(chunk.to_vec()).text)
                     .collect();
-                text.push_str(decoder.finish());
+                text.extend(decoder.finish().map(|piece| piece.text));
+                assert!(decoder.finish().is_none());
                 assert_eq!(text, expected, "in pieces of {size}");
             }
         };
@@ -197,8 +217,8 @@ mod tests {
                 let chars: Vec<char> = whole.chars().collect();
                 for piece in chars.chunks(size) {
                     let piece: String = piece.iter().collect();
-                    let chars = piece.chars().count();
-                    tail.push(piece, chars);
+                    let bytes = piece.len();
+                    tail.push(Piece::new(piece, bytes));
                     taken.extend(std::iter::from_fn(|| tail.surplus()));
                     assert!(tail.chars <= limit + size.max(PIECE));
                 }

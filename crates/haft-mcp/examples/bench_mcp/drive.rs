@@ -2,9 +2,9 @@
 //!
 //! Ways: `lines` is standard input and output, greeted as revision 2025-11-25; `newest` is the same
 //! with requests that each stand alone, as of 2026-07-28, and so is `http`; `session` is HTTP with an
-//! `initialize` first; `rest` is mcp-hub's own interface. Those on HTTP name their path after a colon, and where a file with a
-//! token is needed that after a second one. `{port}` in the server's arguments is a free port; what
-//! such a server says of itself goes to `said.log`.
+//! `initialize` first; `rest` is mcp-hub's own interface. Those on HTTP name their path after a
+//! colon, and where a file with a token is needed that after a second one. `{port}` in the server's
+//! arguments is a free port; what such a server says of itself goes to `said.log`.
 //!
 //! Lines answered: `single N` and `list N` (N calls of the echo, N times `tools/list`), `start N`
 //! (the server started anew until its first `tools/list` is answered), `resident` (its memory). A

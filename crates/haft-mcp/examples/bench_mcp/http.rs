@@ -30,7 +30,15 @@ pub(crate) struct Http {
     body: Vec<u8>,
 }
 
-pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}}"#;
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}}"#;
+
+/// Parameters of a request that stands alone.
+pub(crate) fn alone(params: &str) -> String {
+    match params {
+        "" => META.to_owned(),
+        _ => format!("{params},{META}"),
+    }
+}
 
 impl Http {
     pub(crate) fn open(
@@ -108,10 +116,7 @@ impl Http {
                     if let Some(name) = name.and_then(|rest| rest.split('"').next()) {
                         named.push_str(&format!("Mcp-Name: {name}\r\n"));
                     }
-                    if !params.is_empty() {
-                        params.push(',');
-                    }
-                    params.push_str(META);
+                    params = alone(&params);
                 }
                 format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{{{params}}}}}"#)
             }

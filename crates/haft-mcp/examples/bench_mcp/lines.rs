@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout};
 
 use crate::check::shown;
 use crate::drive::Client;
-use crate::http::{META, Revision};
+use crate::http::{Revision, alone};
 
 pub(crate) struct Lines {
     revision: Revision,
@@ -46,14 +46,12 @@ impl Client for Lines {
         self.next += 1;
         let id = self.next;
         self.line.clear();
-        let meta = match (self.revision, params) {
-            (Revision::Newest, "") => META.to_owned(),
-            (Revision::Newest, _) => format!(",{META}"),
-            _ => String::new(),
+        let params = match self.revision {
+            Revision::Newest => alone(params),
+            _ => params.to_owned(),
         };
-        let request = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}{meta}}}}}"#
-        );
+        let request =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}}}}}"#);
         self.line.extend_from_slice(request.as_bytes());
         self.line.push(b'\n');
         let told = |error: std::io::Error| error.to_string();

@@ -359,7 +359,6 @@ fn told(finished: &Finished, story: Story, error: Option<&ToolError>) -> String 
         ));
     }
     match story.told(&finished.output, finished.total_chars) {
-        Some(story) if finished.truncated && text.is_empty() => text = story,
         Some(story) if finished.truncated => text.push_str(&story),
         _ => text.push_str(&finished.output),
     }
