@@ -7,7 +7,7 @@ mod secret;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use haft_policy::Autonomy;
 use haft_runtime::{PromptStyle, Shape};
@@ -26,6 +26,26 @@ pub(crate) use secret::{Secret, SecretAction};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What was typed. The one command that is typed most is looked for alone: to put all others
+    /// together first takes longer than to find a word in ten thousand files. What is not understood
+    /// that way is told, as help is, by all of them.
+    pub(crate) fn typed() -> Cli {
+        let mut words = std::env::args_os().skip(1).peekable();
+        let alone = words.next_if(|word| word == "call").and_then(|name| {
+            let known = Call::augment_args(clap::Command::new("call"));
+            let found = known.try_get_matches_from(std::iter::once(name).chain(words));
+            Call::from_arg_matches(&found.ok()?).ok()
+        });
+        match alone {
+            Some(call) => Cli {
+                command: Command::Call(call),
+            },
+            None => Cli::parse(),
+        }
+    }
 }
 
 fn version() -> &'static str {

@@ -25,7 +25,7 @@ mod wiring;
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use clap_complete::CompleteEnv;
 
 use crate::cli::Cli;
@@ -49,13 +49,13 @@ fn main() -> ExitCode {
     // While this is the only thread, and before anything is run.
     haft_host::hide_environment();
     CompleteEnv::with_factory(Cli::command).complete();
-    let cli = Cli::parse();
+    let cli = Cli::typed();
     let code = match commands::run(cli) {
         Ok(code) => code,
         Err(error) => fail::report(&error),
     };
     // Threads that wait for a person's answer must not hold us up.
-    std::process::exit(code.into());
+    haft_alloc::leave(code)
 }
 
 /// What we start ourselves as: none of it is for people, and none of it knows a command.
