@@ -40,7 +40,7 @@ pub use pipeline::Explanation;
 pub use reducers::{ReducerTaken, Reducers, Registered};
 pub use registry::{Entry, Quarantined, RegisterError, Registry, Snapshot};
 pub use runtime::{LookAgain, RememberRule, Runtime, RuntimeConfig};
-pub use secrets::{Masked, hide, mask, mask_value};
+pub use secrets::{Masked, hide, mask, mask_value, prepare_to_mask};
 pub use session::Session;
 pub use view::{Filters, Scope, View};
 pub use visible::visible;

@@ -4,6 +4,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::{Access, OFlags};
@@ -146,10 +147,13 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Which start of the machine this is.
-pub(crate) fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|text| text.trim().to_owned())
-        .unwrap_or_default()
+pub(crate) fn boot_id() -> &'static str {
+    static BOOT: LazyLock<String> = LazyLock::new(|| {
+        fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .map(|text| text.trim().to_owned())
+            .unwrap_or_default()
+    });
+    &BOOT
 }
 
 /// This process, told apart from every other one that had or will have its number.

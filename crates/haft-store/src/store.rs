@@ -271,6 +271,21 @@ impl Store {
         result
     }
 
+    /// The same for a few rows, through the writer's connection where nobody writes: the first look
+    /// of a process then needs no connection of its own.
+    pub(crate) fn glance<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Tx) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.ready()?;
+        match self.shared.writer.try_lock() {
+            Ok(mut writer) if writer.is_ready() => {
+                writer.with(|connection| connection.reading(work))
+            }
+            _ => self.read(work),
+        }
+    }
+
     /// The same away from threads that must not wait.
     pub async fn reading<T: Send + 'static>(
         &self,
@@ -323,6 +338,13 @@ impl Store {
     /// [`Store::trouble`] says why.
     pub fn close(&self) -> usize {
         self.shared.close()
+    }
+
+    /// The same for a process that ends: on this thread, which has nothing else to do, and without
+    /// taking down what goes with the process.
+    pub fn finish(&self) -> usize {
+        let finished = self.shared.finish_here();
+        finished.unwrap_or_else(|| self.close())
     }
 
     /// Why work that was handed over could not be written, the last time that happened.

@@ -68,6 +68,31 @@ impl Shared {
         all && done
     }
 
+    /// Commit all that waits on this thread, for a process that ends. None where somebody is at it, or
+    /// where there is more to do.
+    pub(crate) fn finish_here(&self) -> Option<usize> {
+        let mut writer = self.writer.try_lock().ok()?;
+        if !writer.is_ready() {
+            return None;
+        }
+        let mut group = Vec::new();
+        loop {
+            let mut queue = lock(&self.queue);
+            queue.take_jobs(&mut group);
+            if group.is_empty() && queue.is_due() {
+                return None;
+            }
+            drop(queue);
+            if group.is_empty() {
+                break;
+            }
+            writer.write(self, &mut group, Turn::Patient);
+        }
+        let left = writer.finish(self);
+        self.rest();
+        Some(left)
+    }
+
     /// The store's thread.
     pub(crate) fn serve(&self) {
         struct Gone<'a>(&'a Shared);

@@ -56,6 +56,16 @@ impl Values {
         }
     }
 
+    /// The same from a store that is open.
+    pub fn sealed(&self, kind: &str) -> Result<Sealed, StoreError> {
+        let home = self.home();
+        self.store.glance(|tx| sealed(tx, home, kind))
+    }
+
+    fn home(&self) -> &Path {
+        self.store.path().parent().unwrap_or(Path::new("."))
+    }
+
     /// One of a kind, in the same way.
     pub fn peek_at(home: &Path, kind: &str, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let found = Store::peek(&Journal::file(home), SINCE, |tx| Values::at(tx, kind, name))?;
@@ -105,7 +115,7 @@ impl Values {
         kind: &str,
         values: Vec<(Value, i64)>,
     ) -> Result<Writing<()>, StoreError> {
-        let home = self.store.path().parent().unwrap_or(Path::new("."));
+        let home = self.home();
         let Some(seals) = Seals::of(home)? else {
             let key = home.join("journal.key");
             return Err(StoreError::KeyGone(key.display().to_string()));

@@ -39,6 +39,19 @@ impl Recording {
         let _ = self.journal();
     }
 
+    /// The same for one that is there already.
+    pub(crate) fn begin_existing(&self) {
+        if Journal::file(self.home.path()).exists() {
+            self.begin();
+        }
+    }
+
+    /// Small things by name, where the journal was begun.
+    pub(crate) fn begun(&self) -> Option<Values> {
+        let journal = self.journal.get()?.as_ref().ok()?;
+        Some(Values::new(journal.store().clone()))
+    }
+
     /// Whole results, once they have come in.
     pub(crate) fn results(&self) -> Result<Results, StoreError> {
         let store = self.journal()?.store().clone();
@@ -66,7 +79,7 @@ impl Recording {
     pub(crate) fn finish(&self) -> Option<String> {
         let reason = match self.journal.get()? {
             Err(error) => error.clone(),
-            Ok(journal) => match journal.store().close() {
+            Ok(journal) => match journal.store().finish() {
                 0 => return None,
                 _ => journal.store().trouble().unwrap_or(StoreError::Closed),
             },

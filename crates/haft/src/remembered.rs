@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use haft_store::{Value, Values};
+use haft_store::{Sealed, StoreError, Value, Values};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -50,13 +50,28 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// These rules only ever allow, so a record that cannot be read leaves them all out.
     pub(crate) fn read(home: &Home) -> Rules {
+        Rules::read_from(home, || Values::peek_sealed(home.path(), KIND))
+    }
+
+    /// The same from the store of this process, where that is open or about to be.
+    pub(crate) fn read_in(home: &Home, recording: &Recording) -> Rules {
+        Rules::read_from(home, || match recording.begun() {
+            Some(values) => values
+                .sealed(KIND)
+                // One that cannot be written may be read all the same.
+                .or_else(|_| Values::peek_sealed(home.path(), KIND)),
+            None => Values::peek_sealed(home.path(), KIND),
+        })
+    }
+
+    /// These rules only ever allow, so a record that cannot be read leaves them all out.
+    fn read_from(home: &Home, look: impl FnOnce() -> Result<Sealed, StoreError>) -> Rules {
         let read = || -> Result<Rules> {
             if home.exists()? {
                 take_over(home)?;
             }
-            let found = Values::peek_sealed(home.path(), KIND).map_err(failed)?;
+            let found = look().map_err(failed)?;
             let all = found.whole.iter().map(|(_, value)| parsed(value));
             Ok(Rules {
                 all: all.collect::<Result<_>>()?,

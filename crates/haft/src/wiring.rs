@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -29,7 +29,7 @@ use crate::filing;
 use crate::home::{self, Home};
 use crate::kept::{Kept, Listed, Seen};
 use crate::recording::Recording;
-use crate::remembered;
+use crate::remembered::{self, Rules};
 use crate::servers;
 use crate::skills::{self, Skill};
 use crate::terminal::fail::{Failed, Hinted, Usage};
@@ -78,6 +78,8 @@ pub(crate) struct House {
 pub(crate) struct Wants {
     pub(crate) person: Option<Arc<dyn Person>>,
     pub(crate) budget: Option<usize>,
+    /// It is about to make calls, which are written down
+    pub(crate) calls: bool,
     /// Where a search may print while it goes on
     pub(crate) outlet: Option<Outlet>,
     /// There is a later call that can ask about what an earlier one left running
@@ -92,30 +94,15 @@ impl House {
     // Long because everything comes together here, one line a part.
     pub(crate) fn open(seat: &Seat, wants: Wants) -> Result<House> {
         let home = Home::locate()?;
+        let recording = Arc::new(Recording::new(&home));
+        if wants.calls {
+            // It opens beside us, and most of what follows does not need it.
+            recording.begin_existing();
+        }
         let packs = haft_tools::packs();
         let modules: Vec<Module> = packs.iter().map(|pack| pack.module).collect();
-        let mut loaded = config::load(&home, &workspace_of(seat.workspace.as_deref())?, &modules)?;
-        let who = Who {
-            agent: seat.agent.clone(),
-            provider: seat.provider.clone(),
-            identity: Identity::Agent,
-            profile: seat.profile.clone(),
-            autonomy: seat.autonomy,
-        };
-        let policy = compile(&loaded.layers, &loaded.workspace, &home)
-            .map_err(|error| error.placed(|word| loaded.place_of_word(word)))?;
-        policy
-            .check_who(&who)
-            .map_err(|error| Usage(told(&error)))?;
-        let recording = Arc::new(Recording::new(&home));
-        let runtime = Runtime::new(limits(&loaded, wants.budget), policy)
-            .remembering(remember(&home, &loaded, &recording))
-            .recording(recording.clone())
-            .keeping_index(index_store(&home));
-        let runtime = Arc::new(runtime);
-        runtime.install(&packs)?;
-        check_actions(&runtime, &loaded.layers)?;
-        loaded.notices.extend(names_of_nothing(&runtime));
+        let workspace = workspace_of(seat.workspace.as_deref())?;
+        let loaded = config::load_files(&home, &workspace, &modules)?;
         let events = EventBus::new();
         let cancel = CancelToken::new();
         let caller = Caller {
@@ -142,6 +129,27 @@ impl House {
             wants.outlet,
             wants.background,
         )?;
+        let who = Who {
+            agent: seat.agent.clone(),
+            provider: seat.provider.clone(),
+            identity: Identity::Agent,
+            profile: seat.profile.clone(),
+            autonomy: seat.autonomy,
+        };
+        let mut loaded = loaded.remembering(Rules::read_in(&home, &recording));
+        let policy = compile(&loaded.layers, &loaded.workspace, &home)
+            .map_err(|error| error.placed(|word| loaded.place_of_word(word)))?;
+        policy
+            .check_who(&who)
+            .map_err(|error| Usage(told(&error)))?;
+        let runtime = Runtime::new(limits(&loaded, wants.budget), policy)
+            .remembering(remember(&home, &loaded, &recording))
+            .recording(recording.clone())
+            .keeping_index(index_store(&home));
+        let runtime = Arc::new(runtime);
+        runtime.install(&packs)?;
+        check_actions(&runtime, &loaded.layers)?;
+        loaded.notices.extend(names_of_nothing(&runtime));
         let hands = Hands {
             processes: processes.clone(),
             records: Arc::new(
@@ -212,7 +220,7 @@ pub(crate) fn current_policy(
     let workspace = loaded.workspace.clone();
     let layers = loaded.layers.clone();
     move || {
-        let rules = remembered::Rules::read(&home).of(&workspace);
+        let rules = Rules::read(&home).of(&workspace);
         let mut layers = layers.clone();
         for layer in &mut layers {
             layer.config.remembered = rules.clone();
@@ -484,6 +492,7 @@ fn workers(config: &Config) -> Option<WorkersConfig> {
 
 /// Our own program in one of its hidden modes.
 pub(crate) fn ourselves(mode: &str) -> Option<Vec<OsString>> {
-    let exe = std::env::current_exe().ok()?;
+    static EXE: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::current_exe().ok());
+    let exe = EXE.as_ref()?;
     Some(vec![exe.into(), mode.into()])
 }

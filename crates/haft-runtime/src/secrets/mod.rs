@@ -43,6 +43,11 @@ const WINDOW: usize = 2048;
 
 static PREFILTER: LazyLock<Prefilter> = LazyLock::new(|| Prefilter::new(RULES));
 
+/// Make what looking for secrets needs, for who has nothing else to do until there is a text.
+pub fn prepare_to_mask() {
+    LazyLock::force(&PREFILTER);
+}
+
 /// A text without its secrets.
 #[derive(Debug)]
 pub struct Masked<'a> {

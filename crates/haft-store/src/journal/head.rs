@@ -95,7 +95,7 @@ impl HeadFile {
     }
 
     pub(super) fn new(home: &Path, key: &Key, boot: Option<&str>) -> Self {
-        let boot = boot.map_or_else(paths::boot_id, str::to_owned);
+        let boot = boot.unwrap_or_else(|| paths::boot_id());
         HeadFile {
             path: HeadFile::path(home),
             key: key.head,

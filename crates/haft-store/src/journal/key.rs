@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, Verifier};
 
@@ -12,7 +13,9 @@ use crate::{StoreError, paths};
 const FILE: &str = "journal.key";
 
 pub(super) struct Key {
-    signing: SigningKey,
+    seed: [u8; 32],
+    /// Made from the seed when something is signed, which few runs do
+    signing: OnceLock<SigningKey>,
     /// For the head, which is signed at every commit and read by us alone
     pub(super) head: [u8; 32],
 }
@@ -37,21 +40,25 @@ impl Key {
         let seed = from_hex(text.trim())
             .ok_or_else(|| StoreError::Damaged(format!("not a key: `{}`", path.display())))?;
         Ok(Key {
-            signing: SigningKey::from_bytes(&seed),
+            signing: OnceLock::new(),
             head: blake3::derive_key("haft 2026 journal head", &seed),
+            seed,
         })
     }
 
     pub(super) fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.signing.sign(message).to_bytes()
+        self.signing().sign(message).to_bytes()
+    }
+
+    fn signing(&self) -> &SigningKey {
+        self.signing
+            .get_or_init(|| SigningKey::from_bytes(&self.seed))
     }
 
     pub(super) fn signed(&self, message: &[u8], signature: &[u8]) -> bool {
         Signature::from_slice(signature).is_ok_and(|signature| {
-            self.signing
-                .verifying_key()
-                .verify(message, &signature)
-                .is_ok()
+            let key = self.signing().verifying_key();
+            key.verify(message, &signature).is_ok()
         })
     }
 

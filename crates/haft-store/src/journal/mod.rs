@@ -28,8 +28,8 @@ mod trim;
 mod verify;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 
 use haft_core::{BoxFuture, Earlier, Ending, Intent, Recorder, ToolError};
 use serde_json::Value;
@@ -75,7 +75,7 @@ struct Inner {
     fault: FaultFile,
     mask: Mask,
     /// Who writes, so that a call whose process is gone is known to be over
-    process: String,
+    process: LazyLock<String>,
     /// The end of the journal was compared with the signed one
     checked: AtomicBool,
     known: append::Known,
@@ -106,7 +106,7 @@ impl Journal {
             head,
             fault: FaultFile::new(&config.home),
             mask: config.mask,
-            process: paths::this_process(),
+            process: LazyLock::new(paths::this_process),
             checked: AtomicBool::new(false),
             known: append::Known::default(),
             keys_checked: AtomicBool::new(false),

@@ -150,7 +150,7 @@ impl Connection {
         };
         let log =
             fs::metadata(paths::with_end(Path::new(path), "-wal")).map_or(0, |about| about.len());
-        if log > LONG_LOG && self.inner.busy_timeout(Duration::ZERO).is_ok() {
+        if log > LONG_LOG && self.set_patient(false).is_ok() {
             // The next one who leaves tries again.
             let _ = self.empty_log();
         }

@@ -160,7 +160,7 @@ fn migrate(connection: &Connection, home: &Path) -> Result<(), StoreError> {
 fn look_through(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let about = fs::metadata(path).map_err(|error| StoreError::io("the store", &error))?;
     let sight = match about.len() > SMALL {
-        true => Some(paths::boot_id()),
+        true => Some(paths::boot_id().to_owned()),
         false => state(&about).map(|state| format!("{} {state}", paths::boot_id())),
     };
     let marker = marker(path);

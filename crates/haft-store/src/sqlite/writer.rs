@@ -52,12 +52,18 @@ impl Writer {
     }
 
     /// Write what is left, and say how much could not be written.
-    pub(crate) fn close(&mut self, shared: &Shared) -> usize {
+    pub(crate) fn finish(&mut self, shared: &Shared) -> usize {
         self.retry(shared);
-        if let Some(mut connection) = self.connection.take() {
+        if let Some(connection) = &mut self.connection {
             connection.leave();
         }
         self.backlog.len() + self.dropped
+    }
+
+    pub(crate) fn close(&mut self, shared: &Shared) -> usize {
+        let left = self.finish(shared);
+        self.connection = None;
+        left
     }
 
     /// Commit all jobs and answer them. Where a lent thread would have to wait for another process,
@@ -152,10 +158,10 @@ impl Writer {
         Ok(())
     }
 
-    pub(crate) fn with(
+    pub(crate) fn with<T>(
         &mut self,
-        work: impl FnOnce(&mut Connection) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         match &mut self.connection {
             Some(connection) => work(connection),
             None => Err(self.refused.clone().unwrap_or(StoreError::Closed)),

@@ -330,6 +330,27 @@ fn a_closed_store_says_so() {
     assert_eq!(refused, Err(StoreError::Closed));
 }
 
+/// A process that ends writes what is left: by itself where nobody is at it, else by waiting for
+/// whoever is.
+#[test]
+fn a_store_that_is_finished_has_everything_written() {
+    let (_dir, file) = place();
+    let mut all = 0;
+    for number in [0, 1, 20, 2_000, 5_000, 1] {
+        let store = Store::open(&file);
+        if number != 20 {
+            store.ready().unwrap();
+        }
+        for one in 0..number {
+            let owner = format!("{all} {one}");
+            store.hand_over(move |tx| insert(tx, &owner));
+        }
+        assert_eq!(store.finish(), 0);
+        all += number;
+        assert_eq!(count(&Store::open(&file)), all);
+    }
+}
+
 #[test]
 fn readers_see_one_state_and_cannot_write() {
     let (_dir, file) = place();

@@ -53,6 +53,16 @@ pub(crate) struct LoadedFile {
 }
 
 impl Loaded {
+    /// With the rules that a person has allowed for good.
+    pub(crate) fn remembering(mut self, rules: Rules) -> Self {
+        let here = rules.of(&self.workspace);
+        for layer in &mut self.layers {
+            layer.config.remembered.clone_from(&here);
+        }
+        self.notices.splice(0..0, rules.notice);
+        self
+    }
+
     /// Where a word of the config stands, in the file that counts most.
     pub(crate) fn place_of_word(&self, word: &str) -> Option<String> {
         let files = self.files.iter().rev();
@@ -67,6 +77,16 @@ pub(crate) fn load(
     workspace: &Path,
     modules: &[Module],
 ) -> Result<Loaded, ConfigError> {
+    let loaded = load_files(home, workspace, modules)?;
+    Ok(loaded.remembering(Rules::read(home)))
+}
+
+/// The same without the rules that a person has allowed for good.
+pub(crate) fn load_files(
+    home: &Home,
+    workspace: &Path,
+    modules: &[Module],
+) -> Result<Loaded, ConfigError> {
     load_with(home, workspace, modules, file::read_owner(home)?)
 }
 
@@ -77,7 +97,8 @@ pub(crate) fn load_draft(
     modules: &[Module],
     draft: &Path,
 ) -> Result<Loaded, ConfigError> {
-    load_with(home, workspace, modules, Some(file::read_draft(draft)?))
+    let loaded = load_with(home, workspace, modules, Some(file::read_draft(draft)?))?;
+    Ok(loaded.remembering(Rules::read(home)))
 }
 
 fn load_with(
@@ -87,10 +108,8 @@ fn load_with(
     owners: Option<(PathBuf, Vec<u8>)>,
 ) -> Result<Loaded, ConfigError> {
     let workspace = absolute(workspace)?;
-    let rules = Rules::read(home);
-    let remembered = rules.of(&workspace);
     let mut files = Vec::new();
-    let mut notices: Vec<String> = rules.notice.into_iter().collect();
+    let mut notices = Vec::new();
 
     let mut owner_name = None;
     let mut owner = Parsed::default();
@@ -106,7 +125,7 @@ fn load_with(
     }
     let layer = |from: String, config: &Config| Layer {
         from,
-        config: config.policy(&remembered),
+        config: config.policy(),
     };
     let from = owner_name.as_deref().unwrap_or("defaults");
     let mut layers = vec![layer(from.to_owned(), &owner.config)];

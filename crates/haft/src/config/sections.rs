@@ -475,12 +475,12 @@ impl Config {
     }
 
     /// The part that policy judges by.
-    pub(super) fn policy(&self, remembered: &[String]) -> PolicyConfig {
+    pub(super) fn policy(&self) -> PolicyConfig {
         PolicyConfig {
             tools: self.tools.clone(),
             agents: self.agents.clone(),
             providers: self.providers.clone(),
-            remembered: remembered.to_vec(),
+            remembered: Vec::new(),
         }
     }
 

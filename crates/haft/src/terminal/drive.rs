@@ -39,6 +39,7 @@ pub(crate) fn wants(manner: &Manner) -> Wants {
     Wants {
         person,
         budget: manner.budget,
+        calls: true,
         outlet: None,
         browser: None,
         background: false,
@@ -102,11 +103,18 @@ fn drive<T>(
         let showing = live.then(|| tokio::spawn(live::show(house.events.listen(), over, voices)));
         let mut interrupt = signal(SignalKind::interrupt()).context("signals")?;
         let mut terminate = signal(SignalKind::terminate()).context("signals")?;
-        let mut interrupted = false;
+        let (mut interrupted, mut prepared) = (false, false);
         let mut work = std::pin::pin!(work(&house.runtime, &house.session));
         let result = loop {
             tokio::select! {
+                biased;
                 result = &mut work => break result,
+                // While the tool is at work we have time.
+                () = std::future::ready(()), if !prepared => {
+                    haft_runtime::prepare_to_mask();
+                    prepared = true;
+                    continue;
+                }
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
