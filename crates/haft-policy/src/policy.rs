@@ -1,6 +1,7 @@
 //! Several layers of config, each compiled to a policy of its own; the strictest verdict wins.
 //! That is how a project file which nobody trusts yet can narrow and never widen.
 
+use std::cell::LazyCell;
 use std::path::PathBuf;
 
 use haft_core::{Effects, ToolSpec};
@@ -100,7 +101,9 @@ impl Policy {
 
     /// Patterns that name none of these tools, one line each: a typo in a deny protects nothing.
     pub fn name_nothing<'a>(&self, tools: impl IntoIterator<Item = &'a ToolSpec>) -> Vec<String> {
-        let known: Vec<Names> = tools.into_iter().map(Names::of).collect();
+        // Most configs have no pattern at all.
+        let known: LazyCell<Vec<Names>, _> =
+            LazyCell::new(|| tools.into_iter().map(Names::of).collect());
         let mut lines: Vec<String> = Vec::new();
         for layer in &self.layers {
             for (place, pattern) in layer.patterns() {

@@ -309,6 +309,15 @@ impl Workspace {
         real.starts_with(&self.home)
     }
 
+    /// The same for a place, whose path is written as that of the state: bytes tell, which is cheap
+    /// for each folder of a large tree.
+    pub(crate) fn is_home_at(&self, place: &Resolved) -> bool {
+        let [real, home] =
+            [&place.absolute, &self.home].map(|path| path.as_os_str().as_encoded_bytes());
+        let rest = real.strip_prefix(home);
+        rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
+    }
+
     /// Whether this is a root's `haft.yaml`, or the file that one is a link to.
     fn is_project_config(&self, real: &Path) -> bool {
         self.roots.iter().any(|root| {

@@ -367,8 +367,9 @@ impl<'w, 'a, V: Visitor> Worker<'w, 'a, V> {
         if self.walk.choice.sorted {
             self.files
                 .sort_unstable_by(|a, b| entries.name(a).cmp(entries.name(b)));
+            // All of them lie in this folder: their names decide.
             self.folders
-                .sort_unstable_by(|a, b| super::order::compare(a.order_path(), b.order_path()));
+                .sort_unstable_by(|a, b| a.path()[path.len()..].cmp(&b.path()[path.len()..]));
         }
     }
 
@@ -395,8 +396,7 @@ impl<'w, 'a, V: Visitor> Worker<'w, 'a, V> {
     }
 
     fn push_folder(&mut self, place: Resolved, rules: &Rules, through_link: bool) {
-        if self.walk.workspace.is_home(place.path()) || (through_link && !self.walk.enters(&place))
-        {
+        if self.walk.workspace.is_home_at(&place) || (through_link && !self.walk.enters(&place)) {
             return;
         }
         self.folders.push(Work::Folder(Folder {
@@ -482,8 +482,8 @@ impl<'w, 'a, V: Visitor> Worker<'w, 'a, V> {
 }
 
 impl Work {
-    /// Where it stands in the order of the answer.
-    fn order_path(&self) -> &[u8] {
+    /// With the lead before what is shown.
+    fn path(&self) -> &[u8] {
         match self {
             Work::Folder(folder) => &folder.path,
             Work::Linked { path, .. } => path,
