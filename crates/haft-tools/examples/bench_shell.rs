@@ -24,6 +24,10 @@ use haft_host::{
 };
 use serde_json::{Value, json};
 
+/// As the shipped program has it.
+#[global_allocator]
+static ALLOCATOR: haft_alloc::Mimalloc = haft_alloc::Mimalloc;
+
 const SHELL: &str = "/bin/sh";
 const OUTPUT: &str = "head -c 10000000 /dev/zero";
 const LINES: &str = "yes 'one line of output like many others' | head -c 10000000";

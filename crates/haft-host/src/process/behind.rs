@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use super::record::Place;
+use super::spare;
 
 /// Pieces that wait to be written.
 const PIECES: usize = 2;
@@ -33,6 +34,7 @@ impl Behind {
 fn write(mut writer: Box<dyn Write + Send>, pieces: Receiver<String>) -> io::Result<()> {
     for piece in pieces {
         writer.write_all(piece.as_bytes())?;
+        spare::give(piece);
     }
     writer.flush()
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, getpgrp, getpid, set_child_subreaper, waitid};
 
+use super::descriptors;
 use super::memory;
 use super::procfs::{self, Stat};
 
@@ -44,7 +45,8 @@ pub(super) struct Orphan {
     pub(super) commands: usize,
 }
 
-/// Become the reaper of all that is below, once.
+/// Become the reaper of all that is below, once, before the first process is started. Most runs start
+/// none, and need not pay for it.
 pub(super) fn adopt_orphans() {
     STRANGERS.get_or_init(|| {
         let before = procfs::children(own_pid())
@@ -62,7 +64,9 @@ pub(super) fn spawn(
     command: &mut Command,
     tag: Option<Arc<str>>,
 ) -> io::Result<std::process::Child> {
+    adopt_orphans();
     let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+    descriptors::close_on_exec();
     let lifted = memory::lifted();
     let child = command.spawn()?;
     drop(lifted);

@@ -23,6 +23,7 @@ mod rehearse;
 mod run;
 mod sessions;
 mod signals;
+mod spare;
 mod started;
 mod terminal;
 mod text;
@@ -104,8 +105,6 @@ impl RunProcesses {
         workspace: Arc<Workspace>,
         results: Option<Arc<FileResults>>,
     ) -> Self {
-        children::adopt_orphans();
-        descriptors::close_on_exec();
         let guardian = config
             .guardian
             .clone()

@@ -15,13 +15,14 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc;
 
+use super::spare;
 use super::text::{Decoder, Piece};
 
 /// What is read at once; whoever fills it writes much.
 const CHUNK: usize = 64 * 1024;
 /// The largest piece of what such a command writes: fewer are fewer threads to be woken. Where many
 /// commands write much, each has its part of the room for all.
-const LARGE: usize = 256 * 1024;
+const LARGE: usize = spare::SIZE;
 const ROOM: usize = 1024 * 1024;
 /// Room in the pipe of a command that writes much; more is read after its end than fits there only
 /// if somebody else writes.
@@ -190,7 +191,7 @@ impl Reader {
     /// Read until the end, or until nobody wants more.
     fn pour(&mut self, pieces: &mpsc::Sender<Piece>) {
         loop {
-            let mut bytes = Vec::with_capacity(Share::size());
+            let mut bytes = spare::take(Share::size());
             let more = self.fill(&mut bytes);
             let piece = self.decoder.push(bytes);
             if !piece.is_end() && pieces.blocking_send(piece).is_err() {
