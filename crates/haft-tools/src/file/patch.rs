@@ -291,7 +291,9 @@ async fn make<'a>(
     let old = before
         .as_ref()
         .map_or("", |snapshot| snapshot.text.as_str());
-    let patched = hunks::apply(&item.name(), old, &patch.hunks)?;
+    // What does not fit is looked for where the text is, whatever name it gets.
+    let held = shown(item.from.as_ref().or(item.to.as_ref()));
+    let patched = hunks::apply(&held, old, &patch.hunks)?;
     let changes = changes(item, before.as_ref(), &patched)?;
     Ok(Made {
         item,
@@ -357,6 +359,12 @@ fn unchanged(text: String) -> Patched {
     }
 }
 
+fn shown(place: Option<&Resolved>) -> String {
+    place
+        .map(|place| place.relative().to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
 impl Item {
     fn place(&self) -> Option<&Resolved> {
         self.to.as_ref().or(self.from.as_ref())
@@ -364,9 +372,7 @@ impl Item {
 
     /// The file as seen from its root.
     fn name(&self) -> String {
-        self.place()
-            .map(|place| place.relative().to_string_lossy().into_owned())
-            .unwrap_or_default()
+        shown(self.place())
     }
 
     /// Whether the patch says that the file may be run.

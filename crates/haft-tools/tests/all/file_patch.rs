@@ -389,3 +389,14 @@ fn a_file_that_is_renamed_and_edited_bears_what_it_bore() {
     assert_eq!(&note[..count], b"kept");
     assert!(!old.exists());
 }
+
+#[test]
+fn a_hunk_that_does_not_fit_names_the_file_that_has_the_text() {
+    let f = Fixture::new();
+    f.put("old.txt", "a\nb\n");
+    let patch = "diff --git a/old.txt b/new.txt\nrename from old.txt\nrename to new.txt\n\
+                 --- a/old.txt\n+++ b/new.txt\n@@ -1,2 +1,2 @@\n a\n-x\n+c\n";
+    let error = f.call("file.patch", json!({"patch": patch})).error();
+    assert!(error.message.contains("old.txt"), "{}", error.message);
+    assert!(!error.message.contains("new.txt"), "{}", error.message);
+}

@@ -243,3 +243,14 @@ fn servers_from_npm_and_pypi_are_used() {
         "hello to Ada",
     );
 }
+
+/// A server that ends at once: what it said is shown, and nobody is sent to where they are.
+#[test]
+fn a_test_that_fails_does_not_send_to_itself() {
+    let place = Place::with_config(
+        "mcp: {servers: {gone: {command: sh, args: [-c, 'echo no such library >&2; exit 3']}}}\n",
+    );
+    let ran = place.run(["mcp", "test", "gone"]);
+    ran.exits(1).says("no such library").says("is not there");
+    assert!(!ran.err.contains("haft mcp test"), "{}", ran.err);
+}

@@ -329,11 +329,16 @@ pub(super) fn test(name: &str, workspace: Option<PathBuf>) -> Result<u8> {
             fail::notice(&format!("  {}", visible(line)));
         }
     }
-    if looked.is_err() {
+    let health = looked.map_err(|mut error| {
+        // Nobody is sent to the command that they have just typed.
+        let here = format!("`haft mcp test {name}`");
+        let elsewhere = |said: &String| !said.contains(&here);
+        let notices = house.loaded.notices.iter().cloned();
         // One of them may say why it is not there.
-        fail::notices(&house.loaded.notices);
-    }
-    let health = looked?;
+        fail::notices(&notices.filter(elsewhere).collect::<Vec<_>>());
+        error.hint = error.hint.take().filter(elsewhere);
+        error
+    })?;
     print::line(&format!(
         "{name}: {} tools, {} resources, {} prompts, about {} tokens",
         health.tools, health.resources, health.prompts, health.tokens
