@@ -67,7 +67,8 @@ fn take_from(mut used: usize, layout: Layout) -> Option<*mut u8> {
             USED.store(ROOM, Ordering::Relaxed);
             return None;
         }
-        match USED.compare_exchange_weak(used, end, Ordering::Relaxed, Ordering::Relaxed) {
+        // Whoever had this room before has left zeros in it.
+        match USED.compare_exchange_weak(used, end, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => {
                 ask_for(end);
                 // SAFETY: it lies within the room.
@@ -78,7 +79,7 @@ fn take_from(mut used: usize, layout: Layout) -> Option<*mut u8> {
     }
 }
 
-/// A block of ours with another size and the same content, where it is or elsewhere.
+/// A block of ours with another size, where there is room for that where it is.
 ///
 /// # Safety
 /// The block is of the start and has this layout.
@@ -89,8 +90,8 @@ pub(super) unsafe fn resize(block: *mut u8, layout: Layout, size: usize) -> Opti
     }
     let (end, wanted) = (at + layout.size(), at + size);
     if size <= LARGEST && wanted <= ROOM {
-        let moved = USED.compare_exchange(end, wanted, Ordering::Relaxed, Ordering::Relaxed);
-        if moved.is_ok() {
+        let grown = USED.compare_exchange(end, wanted, Ordering::Acquire, Ordering::Relaxed);
+        if grown.is_ok() {
             ask_for(wanted);
             return Some(block);
         }
@@ -111,11 +112,12 @@ pub(super) unsafe fn give_back(block: *mut u8, layout: Layout) {
         // The next one to have it is told that it holds zeros.
         // SAFETY: it is ours again, and nobody's until this is done.
         unsafe { ptr::write_bytes(block, 0, layout.size()) };
-        let _ = USED.compare_exchange(end, at, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = USED.compare_exchange(end, at, Ordering::Release, Ordering::Relaxed);
     }
 }
 
-/// Have pages up to here and some more. Without the kernel's help they come one by one.
+/// Have pages up to here and some more. Where the kernel does not know how (before Linux 5.14) they
+/// come one by one.
 fn ask_for(end: usize) {
     let there = THERE.load(Ordering::Relaxed);
     if end <= there {
@@ -126,9 +128,12 @@ fn ask_for(end: usize) {
         return;
     }
     // SAFETY: it lies within the room, and what is in it stays as it is.
-    unsafe {
+    let came = unsafe {
         let from = base().add(there).cast();
-        libc::madvise(from, until - there, libc::MADV_POPULATE_WRITE);
+        libc::madvise(from, until - there, libc::MADV_POPULATE_WRITE)
+    };
+    if came != 0 {
+        THERE.store(ROOM, Ordering::Relaxed);
     }
 }
 

@@ -272,12 +272,20 @@ impl Store {
     }
 
     /// The same for a few rows, through the writer's connection where nobody writes: the first look
-    /// of a process then needs no connection of its own.
+    /// of a process then needs no connection of its own. Where opening takes long, as with a file that
+    /// has to be looked through, it is not waited for (`Busy`).
     pub(crate) fn glance<T>(
         &self,
         work: impl FnOnce(&mut dyn Tx) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.ready()?;
+        const SOON: Duration = Duration::from_millis(20);
+        let (state, told) = &self.shared.opened;
+        let opening = |state: &mut Option<_>| state.is_none();
+        let (state, _) = told
+            .wait_timeout_while(lock(state), SOON, opening)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.clone().unwrap_or(Err(StoreError::Busy))?;
+        drop(state);
         match self.shared.writer.try_lock() {
             Ok(mut writer) if writer.is_ready() => {
                 writer.with(|connection| connection.reading(work))
@@ -340,8 +348,8 @@ impl Store {
         self.shared.close()
     }
 
-    /// The same for a process that ends: on this thread, which has nothing else to do, and without
-    /// taking down what goes with the process.
+    /// The same for a process that ends: on this thread, which has nothing else to do. What goes with
+    /// the process is not taken down, but nothing more is taken on.
     pub fn finish(&self) -> usize {
         let finished = self.shared.finish_here();
         finished.unwrap_or_else(|| self.close())

@@ -68,8 +68,8 @@ impl Shared {
         all && done
     }
 
-    /// Commit all that waits on this thread, for a process that ends. None where somebody is at it, or
-    /// where there is more to do.
+    /// Commit all that waits on this thread, and take on nothing more, for a process that ends. None
+    /// where somebody is at it, or where there is more to do.
     pub(crate) fn finish_here(&self) -> Option<usize> {
         let mut writer = self.writer.try_lock().ok()?;
         if !writer.is_ready() {
@@ -79,13 +79,14 @@ impl Shared {
         loop {
             let mut queue = lock(&self.queue);
             queue.take_jobs(&mut group);
-            if group.is_empty() && queue.is_due() {
-                return None;
-            }
-            drop(queue);
             if group.is_empty() {
+                if queue.is_due() {
+                    return None;
+                }
+                queue.close();
                 break;
             }
+            drop(queue);
             writer.write(self, &mut group, Turn::Patient);
         }
         let left = writer.finish(self);

@@ -5,6 +5,7 @@
 mod mcp;
 mod secret;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand};
@@ -33,13 +34,7 @@ impl Cli {
     /// together first takes longer than to find a word in ten thousand files. What is not understood
     /// that way is told, as help is, by all of them.
     pub(crate) fn typed() -> Cli {
-        let mut words = std::env::args_os().skip(1).peekable();
-        let alone = words.next_if(|word| word == "call").and_then(|name| {
-            let known = Call::augment_args(clap::Command::new("call"));
-            let found = known.try_get_matches_from(std::iter::once(name).chain(words));
-            Call::from_arg_matches(&found.ok()?).ok()
-        });
-        match alone {
+        match Call::alone(std::env::args_os()) {
             Some(call) => Cli {
                 command: Command::Call(call),
             },
@@ -307,6 +302,17 @@ pub(crate) struct Call {
     pub(crate) key: Option<String>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Call {
+    fn alone(words: impl IntoIterator<Item = OsString>) -> Option<Call> {
+        const NAME: &str = "call";
+        let mut words = words.into_iter().skip(1);
+        let name = words.next().filter(|word| word == NAME)?;
+        let known = Call::augment_args(clap::Command::new(NAME));
+        let found = known.try_get_matches_from(std::iter::once(name).chain(words));
+        Call::from_arg_matches(&found.ok()?).ok()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -601,4 +607,52 @@ pub(crate) struct Restore {
     /// Take over a copy that this home has not signed; what it says stays unproven
     #[arg(long)]
     pub(crate) unproven: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call means the same to whoever knows no other command, and what it does not understand is
+    /// left to those who do.
+    #[test]
+    fn a_call_is_understood_alone_as_among_all_commands() {
+        let words = |line: &str| -> Vec<OsString> {
+            let line = std::iter::once("haft").chain(line.split(' '));
+            line.map(OsString::from).collect()
+        };
+        for line in [
+            "call file.read",
+            "call file.read {\"path\":\"x\"} --json --yes",
+            "call -y -- file.read -",
+            "call file.read --set path=x --set limit=3 --key k --budget 9 --timeout 5",
+            "call --profile=p --agent a --provider b --autonomy standard --workspace / --session s x",
+            "call help",
+        ] {
+            let alone = Call::alone(words(line)).map(Command::Call);
+            let among_all = Cli::try_parse_from(words(line)).map(|cli| cli.command);
+            assert_eq!(
+                format!("{:?}", alone.unwrap()),
+                format!("{:?}", among_all.unwrap()),
+                "{line}"
+            );
+        }
+        for line in [
+            "call",
+            "call --help",
+            "call -h",
+            "call x --nonsense",
+            "call x {} y",
+            "call x --timeout 0",
+            "call x --autonomy much",
+            "help call",
+            "calls x",
+            "tools",
+            "",
+        ] {
+            assert!(Call::alone(words(line)).is_none(), "{line}");
+            let help = line.contains("-h") || line.starts_with("help") || line == "tools";
+            assert!(help || Cli::try_parse_from(words(line)).is_err(), "{line}");
+        }
+    }
 }

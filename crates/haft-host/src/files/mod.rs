@@ -314,8 +314,10 @@ impl Workspace {
     pub(crate) fn is_home_at(&self, place: &Resolved) -> bool {
         let [real, home] =
             [&place.absolute, &self.home].map(|path| path.as_os_str().as_encoded_bytes());
-        let rest = real.strip_prefix(home);
-        rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
+        let rest = real.strip_prefix(home.strip_suffix(b"/").unwrap_or(home));
+        let is = rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'/')));
+        debug_assert_eq!(is, self.is_home(&place.absolute));
+        is
     }
 
     /// Whether this is a root's `haft.yaml`, or the file that one is a link to.

@@ -15,7 +15,7 @@ pub(super) fn close_on_exec() {
     let flags = libc::CLOSE_RANGE_CLOEXEC;
     // SAFETY: nothing is closed now: files are only marked, as all of ours are.
     let marked = unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, flags) };
-    // Before Linux 5.11 there is no such call.
+    // Linux can do so since 5.11.
     if marked != 0 {
         mark_each();
     }

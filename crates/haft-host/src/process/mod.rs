@@ -97,14 +97,16 @@ impl Power for RunProcesses {
 }
 
 impl RunProcesses {
-    /// From here on this process is the reaper of whatever its commands leave behind, and its
-    /// open files are closed to the programs it starts. `workspace` says where commands may
+    /// From here on this process's open files are closed to the programs it starts; from the first
+    /// command on it is the reaper of whatever they leave behind. `workspace` says where commands may
     /// start, `results` keeps the output that is too long to be answered with.
     pub fn new(
         config: ProcessConfig,
         workspace: Arc<Workspace>,
         results: Option<Arc<FileResults>>,
     ) -> Self {
+        // Also to those that are started by another way.
+        descriptors::close_on_exec();
         let guardian = config
             .guardian
             .clone()

@@ -346,6 +346,11 @@ fn a_store_that_is_finished_has_everything_written() {
             store.hand_over(move |tx| insert(tx, &owner));
         }
         assert_eq!(store.finish(), 0);
+        // Nothing more is taken on, and nobody waits for what is not.
+        store.hand_over(|tx| insert(tx, "late"));
+        let late = store.write(Durability::Process, |tx| insert(tx, "late"));
+        assert_eq!(late.wait(), Err(StoreError::Closed));
+        assert_eq!(store.finish(), 0);
         all += number;
         assert_eq!(count(&Store::open(&file)), all);
     }

@@ -148,7 +148,7 @@ fn replayed(manner: &Manner, lines: Vec<Line>) -> Result<Vec<Row>> {
         }
         made
     })?;
-    // It was closed with the last call, and has all of them now.
+    // It was finished with the last call, and has all of them now.
     let home = Home::locate()?;
     let Some(journal) = existing(&home)? else {
         return Ok(rows);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::place::Place;
+use crate::place::{Place, verdict};
 
 /// More than what is brought up to date without a word.
 const LARGE: i64 = 33 << 20;
@@ -31,5 +31,26 @@ fn a_large_store_of_an_older_version_says_why_it_keeps_one_waiting() {
             let says = ran.err.contains("the store is brought up to date");
             assert_eq!(says, told, "{ran:?}");
         }
+    }
+}
+
+/// The file that held rules before there was a store is met by a call whose store is open already.
+#[test]
+fn rules_of_an_older_haft_hold_for_the_call_that_takes_them_over() {
+    let place = Place::new();
+    let write = |name: &str| {
+        let outcome = place.call("file.write", &json!({"path": name, "content": "x"}), &[]);
+        verdict(&outcome)
+    };
+    assert_eq!(write("a.txt"), "denied");
+    let rule = format!("file.write({})", place.workspace.join("a.txt").display());
+    let file = place.home.join("rules.json");
+    let rules = json!([{"id": "0123456789ab", "workspace": place.workspace, "rule": rule,
+        "at": "2026-01-31T12:00:00Z"}]);
+    std::fs::write(&file, rules.to_string()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(write("a.txt"), "ok");
+        assert!(!file.exists());
+        assert_eq!(write("b.txt"), "denied");
     }
 }
