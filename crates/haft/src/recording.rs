@@ -1,5 +1,5 @@
-//! The journal of this process: opened beside the first call. A haft that makes no call never
-//! touches it.
+//! The journal of this process: opened beside the first call, or beside the start of a command that
+//! is about to make one. Other commands never touch it.
 
 use std::sync::OnceLock;
 
