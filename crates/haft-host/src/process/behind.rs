@@ -1,15 +1,55 @@
-//! Writing on a thread of its own: what is kept of much output takes as long to put into a file as
-//! it takes to read it and look through it.
+//! Where much output is kept. As long as the file takes it at once it is written here: the pieces are
+//! still at hand, and one thread more would be in the way of the command. Once the disk makes us wait
+//! that is left to a thread of its own, so that nobody else has to.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use super::record::Place;
 use super::spare;
 
 /// Pieces that wait to be written.
 const PIECES: usize = 2;
+
+/// What takes longer than this was not taken at once.
+const AT_ONCE: Duration = Duration::from_millis(2);
+
+/// The file of a whole output.
+pub(super) enum Kept {
+    Here(Box<dyn Write + Send>),
+    Behind(Behind),
+    /// Nothing can be put there any more
+    Lost,
+}
+
+impl Place for Kept {
+    fn put(&mut self, piece: String) -> io::Result<()> {
+        let writer = match self {
+            Kept::Here(writer) => writer,
+            Kept::Behind(behind) => return behind.put(piece),
+            Kept::Lost => return Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        let since = Instant::now();
+        writer.write_all(piece.as_bytes())?;
+        spare::give(piece);
+        if since.elapsed() > AT_ONCE
+            && let Kept::Here(writer) = std::mem::replace(self, Kept::Lost)
+        {
+            *self = Kept::Behind(Behind::new(writer)?);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        match self {
+            Kept::Here(writer) => writer.flush(),
+            Kept::Behind(behind) => behind.end(),
+            Kept::Lost => Ok(()),
+        }
+    }
+}
 
 /// Hands on what it is given. An error shows with a later piece or at the end.
 pub(super) struct Behind {
@@ -68,6 +108,8 @@ impl Drop for Behind {
 mod tests {
     use super::*;
     use std::fs::{self, OpenOptions};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn everything_is_there_at_the_end() {
@@ -80,6 +122,53 @@ mod tests {
         behind.end().unwrap();
         assert!(fs::read_to_string(file.path()).unwrap() == pieces.concat());
         assert!(behind.put("more".to_owned()).is_err(), "it is over");
+    }
+
+    /// A disk that is slow from some write on.
+    struct Slow {
+        file: fs::File,
+        quick: usize,
+        here: thread::ThreadId,
+        /// How often it has kept the thread waiting that has other things to do
+        waited: Arc<AtomicUsize>,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            match self.quick.checked_sub(1) {
+                Some(left) => self.quick = left,
+                None => {
+                    let here = thread::current().id() == self.here;
+                    self.waited.fetch_add(usize::from(here), Ordering::Relaxed);
+                    thread::sleep(AT_ONCE * 2);
+                }
+            }
+            self.file.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            self.file.flush()
+        }
+    }
+
+    #[test]
+    fn a_slow_disk_is_left_to_a_thread_and_nothing_is_lost() {
+        for quick in [0, 1, 5, 100] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let waited = Arc::new(AtomicUsize::new(0));
+            let mut kept = Kept::Here(Box::new(Slow {
+                file: file.reopen().unwrap(),
+                quick,
+                here: thread::current().id(),
+                waited: waited.clone(),
+            }));
+            let pieces: Vec<String> = (0..10).map(|n| n.to_string().repeat(1_000)).collect();
+            for piece in &pieces {
+                kept.put(piece.clone()).unwrap();
+            }
+            kept.end().unwrap();
+            assert!(waited.load(Ordering::Relaxed) <= 1, "{quick}");
+            assert!(fs::read_to_string(file.path()).unwrap() == pieces.concat());
+        }
     }
 
     #[test]

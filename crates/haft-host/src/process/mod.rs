@@ -63,7 +63,7 @@ use crate::sandbox::{Entering, Input};
 use crate::undo::Mark;
 use crate::workers::{Job, RunJob, Setup, Workers};
 use crate::{FileResults, Workspace, filter_env};
-use behind::Behind;
+use behind::Kept;
 use login::Login;
 use noting::Noting;
 use record::{Keep, Place};
@@ -300,8 +300,8 @@ impl RunProcesses {
             let open = move || {
                 let writer = results.create(session)?;
                 let handle = writer.handle().to_owned();
-                let behind = Behind::new(Box::new(writer))?;
-                Ok((handle, Box::new(behind) as Box<dyn Place>))
+                let kept = Kept::Here(Box::new(writer));
+                Ok((handle, Box::new(kept) as Box<dyn Place>))
             };
             Box::new(open) as _
         });
