@@ -40,7 +40,8 @@ pub use place::{Change, Kind, State, Verb};
 pub use process::{
     CALL_VARIABLE, CUT_NOTE, Finished, LONGEST_TIMEOUT, Log, LoginConfig, OUTPUT_CHARS,
     ProcessConfig, Program, RunProcesses, Session, SessionEnd, SessionRequest, ShellRequest,
-    TAIL_CHARS, TerminalSize, Wanted, Watch, guardian_main, session_main, settle, signal_name,
+    TAIL_CHARS, TerminalSize, Wanted, Watch, count_chars, guardian_main, session_main, settle,
+    signal_name,
 };
 pub use process::{Complaints, Partner, PartnerProgram};
 pub use results::{Attachments, FileResults, KeptResults, ResultWriter};

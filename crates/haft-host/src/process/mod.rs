@@ -3,7 +3,6 @@
 //! started is left. One that is to outlive its call becomes a session (see [`sessions`]). Who
 //! may run what is decided elsewhere.
 
-mod behind;
 mod children;
 mod cloned;
 mod closed;
@@ -11,6 +10,7 @@ mod config;
 mod descriptors;
 mod family;
 mod guardian;
+mod kept;
 mod login;
 mod memory;
 mod noting;
@@ -51,6 +51,7 @@ pub use sessions::{Log, Program, Session, SessionEnd, SessionRequest, Wanted};
 pub use signals::signal_name;
 pub use started::settle;
 pub use terminal::TerminalSize;
+pub use text::count_chars;
 
 pub(crate) use family::Kind;
 pub(crate) use guardian::Guardian;
@@ -63,10 +64,10 @@ use crate::sandbox::{Entering, Input};
 use crate::undo::Mark;
 use crate::workers::{Job, RunJob, Setup, Workers};
 use crate::{FileResults, Workspace, filter_env};
-use behind::Kept;
+use kept::Kept;
 use login::Login;
 use noting::Noting;
-use record::{Keep, Place};
+use record::Keep;
 use sessions::Sessions;
 use terminal::{Streams, Terminal};
 
@@ -300,8 +301,7 @@ impl RunProcesses {
             let open = move || {
                 let writer = results.create(session)?;
                 let handle = writer.handle().to_owned();
-                let kept = Kept::Here(Box::new(writer));
-                Ok((handle, Box::new(kept) as Box<dyn Place>))
+                Ok((handle, Kept::Here(Box::new(writer))))
             };
             Box::new(open) as _
         });

@@ -2,8 +2,9 @@
 //! once it no longer fits, up to a limit. Output comes in pieces that are handed on as they are:
 //! what there is no longer room for in memory is what is put there.
 
-use std::io::{self, Write};
+use std::io;
 
+use super::kept::Kept;
 use super::text::{Piece, Tail, last_chars};
 
 /// Characters of output that a finished command answers with.
@@ -23,26 +24,7 @@ pub(super) struct Keep<'a> {
 }
 
 /// Gives a handle, and what is to be filled.
-type Open<'a> = dyn FnOnce() -> io::Result<(String, Box<dyn Place>)> + Send + 'a;
-
-/// Where a whole output goes.
-pub(super) trait Place: Send {
-    /// An error shows now or later.
-    fn put(&mut self, piece: String) -> io::Result<()>;
-
-    /// That was all. Nothing can be put there after it.
-    fn end(&mut self) -> io::Result<()>;
-}
-
-impl<W: Write + Send> Place for W {
-    fn put(&mut self, piece: String) -> io::Result<()> {
-        self.write_all(piece.as_bytes())
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        self.flush()
-    }
-}
+type Open<'a> = dyn FnOnce() -> io::Result<(String, Kept)> + Send + 'a;
 
 /// The output of one command while it runs.
 pub(super) struct Record<'a> {
@@ -56,7 +38,7 @@ pub(super) struct Record<'a> {
 
 #[derive(Default)]
 struct Spill {
-    open: Option<(String, Box<dyn Place>)>,
+    open: Option<(String, Kept)>,
     written: u64,
     /// Text came that no longer fitted
     cut: bool,
@@ -176,6 +158,7 @@ impl Spill {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
@@ -197,7 +180,7 @@ mod tests {
     fn record(total: usize, max: u64) -> (Recorded, String) {
         let whole = Shared::default();
         let kept = whole.clone();
-        let open = move || Ok(("r".to_owned(), Box::new(kept) as Box<dyn Place>));
+        let open = move || Ok(("r".to_owned(), Kept::Here(Box::new(kept))));
         let mut live = |_: &str| {};
         let keep = Keep {
             open: Some(Box::new(open)),
@@ -248,7 +231,7 @@ mod tests {
     fn a_full_disk_ends_the_copy_and_not_the_command() {
         let open = || {
             let full = std::fs::OpenOptions::new().write(true).open("/dev/full")?;
-            Ok(("r".to_owned(), Box::new(full) as Box<dyn Place>))
+            Ok(("r".to_owned(), Kept::Here(Box::new(full))))
         };
         let mut live = |_: &str| {};
         let keep = Keep {

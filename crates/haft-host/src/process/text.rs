@@ -59,6 +59,14 @@ impl Decoder {
     }
 }
 
+/// Characters in an output. Counting is dear, and next to all output is plain.
+pub fn count_chars(text: &str) -> usize {
+    match text.is_ascii() {
+        true => text.len(),
+        false => text.chars().count(),
+    }
+}
+
 /// A piece of an output.
 #[derive(Debug, Default)]
 pub(super) struct Piece {
@@ -71,11 +79,7 @@ pub(super) struct Piece {
 
 impl Piece {
     pub(super) fn new(text: String, bytes: usize) -> Self {
-        // Counting is dear, and next to all output is plain.
-        let chars = match text.is_ascii() {
-            true => text.len(),
-            false => text.chars().count(),
-        };
+        let chars = count_chars(&text);
         Piece { text, chars, bytes }
     }
 

@@ -2,7 +2,7 @@
 //! is held while a command runs; this is taken down as it passes, so that a model that sees a part
 //! is not misled about the rest.
 
-use haft_host::OUTPUT_CHARS;
+use haft_host::{OUTPUT_CHARS, count_chars};
 
 use crate::lines::{cut_short, error_lines, is_error, mark, more_errors};
 
@@ -41,11 +41,7 @@ struct OpenLine {
 
 impl Story {
     pub(super) fn push(&mut self, text: &str) {
-        // Counting is dear, and next to all output is plain.
-        self.chars += match text.is_ascii() {
-            true => text.len(),
-            false => text.chars().count(),
-        };
+        self.chars += count_chars(text);
         if self.passing {
             return self.read(text);
         }

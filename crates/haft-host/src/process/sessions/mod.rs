@@ -22,9 +22,10 @@ use tokio::task::AbortHandle;
 pub use ring::Log;
 pub use session::{Session, SessionEnd};
 
+use super::kept::Kept;
 use super::noting::Noting;
 use super::prepare::{self, Entered};
-use super::record::{Keep, Place};
+use super::record::Keep;
 use super::run::{self, Watch, Wishes};
 use super::started::{self, Beginning};
 use super::terminal::{Streams, Terminal, TerminalSize};
@@ -344,7 +345,7 @@ impl RunProcesses {
             let open = move || {
                 let writer = results.create(&owner)?;
                 let handle = writer.handle().to_owned();
-                Ok((handle, Box::new(writer) as Box<dyn Place>))
+                Ok((handle, Kept::Here(Box::new(writer))))
             };
             Box::new(open) as _
         });

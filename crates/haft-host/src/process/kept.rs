@@ -7,7 +7,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::record::Place;
 use super::spare;
 
 /// Pieces that wait to be written.
@@ -24,8 +23,9 @@ pub(super) enum Kept {
     Lost,
 }
 
-impl Place for Kept {
-    fn put(&mut self, piece: String) -> io::Result<()> {
+impl Kept {
+    /// An error shows now or later.
+    pub(super) fn put(&mut self, piece: String) -> io::Result<()> {
         let writer = match self {
             Kept::Here(writer) => writer,
             Kept::Behind(behind) => return behind.put(piece),
@@ -42,7 +42,8 @@ impl Place for Kept {
         Ok(())
     }
 
-    fn end(&mut self) -> io::Result<()> {
+    /// That was all. Nothing can be put there after it.
+    pub(super) fn end(&mut self) -> io::Result<()> {
         match self {
             Kept::Here(writer) => writer.flush(),
             Kept::Behind(behind) => behind.end(),
@@ -59,7 +60,7 @@ pub(super) struct Behind {
 }
 
 impl Behind {
-    pub(super) fn new(writer: Box<dyn Write + Send>) -> io::Result<Behind> {
+    fn new(writer: Box<dyn Write + Send>) -> io::Result<Behind> {
         let (pieces, waiting) = sync_channel(PIECES);
         let thread = thread::Builder::new()
             .name("haft-kept".into())
@@ -79,7 +80,7 @@ fn write(mut writer: Box<dyn Write + Send>, pieces: Receiver<String>) -> io::Res
     writer.flush()
 }
 
-impl Place for Behind {
+impl Behind {
     fn put(&mut self, piece: String) -> io::Result<()> {
         match &self.pieces {
             Some(pieces) if pieces.send(piece).is_ok() => Ok(()),
